@@ -251,13 +251,10 @@ typedef struct cmgi_test {
 
 CMGI_INLINE void cmgi_test_column(const cmgi_test *t, int c)
 {
-    switch (t->what) {
-    case CMGI_TEST_NOTE:
+    if (t->what == CMGI_TEST_NOTE) {
         cmgi_cg_note(&t->update, c);
-        break;
-    case CMGI_TEST_MERGE:
+    } else {
         cmgi_cg_merge(t->sums, t->update.stop);
-        break;
     }
 }
 

@@ -25,15 +25,12 @@ cmg_status cmg_context_bandwidth(cmg_context *ctx, double *gb_per_second)
 {
     CMGI_CONTEXT(ctx);
     CMGI_NOT_NULL(gb_per_second);
-    double *x = NULL;
-    double *y = NULL;
-    CMGI_FREED(ctx, &x, &y);
     const cmg_size length = cmgi_on_cuda(ctx) ? LENGTH_CUDA : LENGTH;
     if (ctx->bandwidth == 0) {
         double samples[SAMPLES];
         double warm_up = 0;
-        CMGI_TRY(cmgi_alloc_device(ctx, length, sizeof *x, &x));
-        CMGI_TRY(cmgi_alloc_device(ctx, length, sizeof *y, &y));
+        CMGI_SCOPED_DEVICE(ctx, length, double, x);
+        CMGI_SCOPED_DEVICE(ctx, length, double, y);
         CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, length, 1.25, x));
         CMGI_TRY(time_copies(ctx, length, x, y, 1, &warm_up));
         for (int s = 0; s < SAMPLES; ++s) {

@@ -141,8 +141,7 @@ void cmg_context_destroy(cmg_context **ctx)
     if (c->group != NULL) {
         c->options.ranks->close(c);
     }
-    cmgi_free_device(c, c->partials);
-    c->partials = NULL;
+    cmgi_free_device(c, cmgi_pass_on(&c->partials));
     c->partials_length = 0;
     c->options.log = NULL; /* what these point to may be gone when the last object goes */
     c->options.progress = NULL;
@@ -163,10 +162,7 @@ cmg_backend cmg_context_backend(const cmg_context *ctx)
 
 int cmg_context_threads(const cmg_context *ctx)
 {
-    if (ctx == NULL) {
-        return 0;
-    }
-    return ctx->process == cmgi_process() ? ctx->sharing.most : 1;
+    return ctx == NULL ? 0 : ctx->process == cmgi_process() ? ctx->sharing.most : 1;
 }
 
 void cmg_context_memory(const cmg_context *ctx, size_t now[2], size_t peak[2])

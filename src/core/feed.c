@@ -133,6 +133,5 @@ void cmgi_send_drop(cmg_context *ctx)
     if (ctx->queue != NULL && ctx->queue->count > 0) {
         (void)ctx->backend->feed_order(ctx, true); /* what frees dst comes after what was sent */
     }
-    cmgi_free(ctx, ctx->queue);
-    ctx->queue = NULL;
+    cmgi_free(ctx, cmgi_pass_on(&ctx->queue));
 }

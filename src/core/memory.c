@@ -442,9 +442,7 @@ cmg_status cmgi_host_memory_free(cmg_context *ctx, size_t *bytes)
         return CMG_OK;
     }
     const size_t available = meminfo(file, "MemAvailable");
-    if (available > 0) {
-        *bytes = available + meminfo(file, "SwapFree");
-    }
+    *bytes = available > 0 ? available + meminfo(file, "SwapFree") : SIZE_MAX;
     (void)fclose(file);
     return CMG_OK;
 }

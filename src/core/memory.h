@@ -26,6 +26,14 @@ cmg_context *cmgi_owner(const void *p);
 #define cmgi_scoped_by(release) __attribute__((cleanup(release)))
 #define cmgi_scoped cmgi_scoped_by(cmgi_free_scoped)
 void cmgi_free_scoped(void *p);
+/* An array of a block with room for `count` elements, or with zeros: T *name, freed where the block
+ * ends; the function returns where there is no memory for it. */
+#define CMGI_SCOPED(ctx, count, T, name)                                                           \
+    cmgi_scoped T *name = NULL;                                                                    \
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *(name), &(name)))
+#define CMGI_SCOPED_ZERO(ctx, count, T, name)                                                      \
+    cmgi_scoped T *name = NULL;                                                                    \
+    CMGI_TRY(cmgi_alloc_zero(ctx, count, sizeof *(name), &(name)))
 /* What the pointer *p holds, for another to own: *p is NULL from now on. */
 void *cmgi_pass_on(void *p);
 /* The same of arrays in either memory, or that a struct has, by the addresses of their pointers. */
@@ -37,6 +45,12 @@ typedef struct cmgi_freed {
     void *address[16]; /* NULL = no more */
 } cmgi_freed;
 void cmgi_free_all(const cmgi_freed *freed);
+/* CMGI_SCOPED in the memory of the backend. */
+#define CMGI_SCOPED_DEVICE(ctx, count, T, name)                                                    \
+    T *name = NULL;                                                                                \
+    __attribute__((cleanup(cmgi_free_all), unused))                                                \
+    const cmgi_freed name##_freed = {ctx, {&(name)}};                                              \
+    CMGI_TRY(cmgi_alloc_device(ctx, count, sizeof *(name), &(name)))
 /*
  * The same of structs that have a function of their own, void cmgi_x_free(cmg_context *, cmgi_x *):
  * with CMGI_RELEASES(cmgi_x_free, cmgi_x) below its declaration, CMGI_RELEASED(cmgi_x_free, ctx,

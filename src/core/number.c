@@ -24,10 +24,7 @@ static int bit_length(wide x)
 {
     const uint64_t high = (uint64_t)(x >> 64);
     const uint64_t low = (uint64_t)x;
-    if (high != 0) {
-        return 128 - __builtin_clzll(high);
-    }
-    return low != 0 ? 64 - __builtin_clzll(low) : 0;
+    return high != 0 ? 128 - __builtin_clzll(high) : low != 0 ? 64 - __builtin_clzll(low) : 0;
 }
 
 /* (x + something in (0,1) if sticky) 2^e, to nearest, ties to even. */

@@ -202,10 +202,9 @@ static bool same_key(const char *a, const char *b)
 static int match(const cmg_option *row, const char *key)
 {
     const bool no = strncmp(key, "no-", 3) == 0 || strncmp(key, "no_", 3) == 0;
-    if (same_key(row->key, key)) {
-        return 1;
-    }
-    return no && row->type == CMG_OPTION_FLAG && same_key(row->key, key + 3) ? -1 : 0;
+    return same_key(row->key, key)                                             ? 1
+           : no && row->type == CMG_OPTION_FLAG && same_key(row->key, key + 3) ? -1
+                                                                               : 0;
 }
 
 /* A text being read. */
@@ -316,14 +315,11 @@ static cmg_status set_all(const cmgi_option_table *table, void *options, const c
     cmg_status status = CMG_OK;
     while (status == CMG_OK && skip_to_token(&r)) {
         status = read_token(&r, reason);
-        if (status == CMG_OK) {
-            status = set_token(table, &r, options, reason);
-        }
+        status = status == CMG_OK ? set_token(table, &r, options, reason) : status;
     }
-    if (status != CMG_OK && strchr(text, '\n') != NULL) {
-        return cmgi_option_refuse(why, "line %d: %.230s", r.line, reason);
-    }
-    return status == CMG_OK ? CMG_OK : cmgi_option_refuse(why, "%s", reason);
+    return status == CMG_OK             ? CMG_OK
+           : strchr(text, '\n') != NULL ? cmgi_option_refuse(why, "line %d: %.230s", r.line, reason)
+                                        : cmgi_option_refuse(why, "%s", reason);
 }
 
 cmg_status cmgi_options_set(const cmgi_option_table *table, void *options, const char *text)

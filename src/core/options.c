@@ -215,11 +215,9 @@ cmg_status cmgi_option_check_number(const cmg_option *row, double v, char why[CM
         return CMG_OK;
     }
     cmg_option_range(row, range, sizeof range);
-    if (word) {
-        return cmgi_option_refuse(why, "%s: value %d is unknown; known are %s", row->key, (int)v,
-                                  range);
-    }
-    return cmgi_option_refuse(why, "%s %.10g is out of range: %s", row->key, v, range);
+    return word ? cmgi_option_refuse(why, "%s: value %d is unknown; known are %s", row->key, (int)v,
+                                     range)
+                : cmgi_option_refuse(why, "%s %.10g is out of range: %s", row->key, v, range);
 }
 
 cmg_status cmgi_option_check(const cmg_option *row, const void *options, char why[CMG_MESSAGE])

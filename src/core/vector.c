@@ -17,8 +17,7 @@ static cmg_status make(cmg_context *ctx, cmg_size n, int columns, cmg_precision 
                "vector: %d columns, 1 to %d are possible", columns, (int)CMG_COLUMNS);
     CMGI_CHECK(ctx, precision == CMG_FP64 || precision == CMG_FP32, CMG_ERR_ARG,
                "vector: unknown precision %d", (int)precision);
-    cmgi_scoped cmg_vector *v = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *v, &v));
+    CMGI_SCOPED(ctx, 1, cmg_vector, v);
     *v = (cmg_vector){.ctx = ctx,
                       .n = n,
                       .columns = columns,
@@ -176,9 +175,7 @@ cmg_status cmg_vector_dot(const cmg_vector *x, const cmg_vector *y, double *resu
     CMGI_TRY(check_pair(x, y, true));
     cmg_context *ctx = x->ctx;
     CMGI_CHECK(ctx, result != NULL, CMG_ERR_ARG, "dot: result is NULL");
-    double *slot = NULL;
-    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *slot, &slot));
-    CMGI_FREED(ctx, &slot);
+    CMGI_SCOPED_DEVICE(ctx, 1, double, slot);
     CMGI_TRY(ctx->backend->dot(ctx, x->precision, cmgi_vector_count(x), 1, x->data, y->data, slot));
     return cmgi_to_host(ctx, result, slot, sizeof *slot);
 }
@@ -194,11 +191,10 @@ cmg_status cmgi_draw_numbered(cmg_context *ctx, cmg_precision p, cmg_size n, uin
                               cmg_size first, const cmg_index *perm, void *x)
 {
     cmg_vector view = {.ctx = ctx, .n = n, .columns = 1, .precision = p, .data = x};
-    cmgi_scoped double *host = NULL;
     if (perm == NULL) {
         return ctx->backend->random(ctx, p, n, seed, first, x);
     }
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *host, &host));
+    CMGI_SCOPED(ctx, n, double, host);
     for (cmg_size k = 0; k < n; ++k) {
         host[k] = cmgi_random_at(seed, (uint64_t)(first + perm[k]));
     }

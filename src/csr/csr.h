@@ -13,15 +13,6 @@
 #include "core/memory.h"
 #include "core/search.h"
 
-/* An array of a block with room for `count` elements, or with zeros: T *name, freed where the block
- * ends; the function returns where there is no memory for it. */
-#define CMGI_SCOPED(ctx, count, T, name)                                                           \
-    cmgi_scoped T *name = NULL;                                                                    \
-    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *(name), &(name)))
-#define CMGI_SCOPED_ZERO(ctx, count, T, name)                                                      \
-    cmgi_scoped T *name = NULL;                                                                    \
-    CMGI_TRY(cmgi_alloc_zero(ctx, count, sizeof *(name), &(name)))
-
 typedef struct cmgi_csr {
     union {
         struct {

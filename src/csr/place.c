@@ -88,14 +88,12 @@ cmg_status cmgi_csr_open_diagonal_at(cmg_context *ctx, cmgi_place at, cmg_size n
                                      double **values)
 {
     cmgi_resident R = {0};
-    double *made = NULL;
-    CMGI_FREED(ctx, &made);
     if (at == CMGI_HOST) {
         CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, n, D));
         *values = D->values;
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *made, &made));
+    CMGI_SCOPED_DEVICE(ctx, n, double, made);
     CMGI_TRY(cmgi_resident_diagonal(ctx, n, made, &R));
     *values = cmgi_pass_on(&made);
     return cmgi_resident_attach(ctx, &R, D);

@@ -147,10 +147,9 @@ static cmg_status check_facets(const cmgi_side_lists *lists, unsigned char *sing
 static cmg_status check_sides(const cmgi_mesh *mesh, cmgi_mesh_report *report)
 {
     cmgi_scoped_by(cmgi_side_lists_free) cmgi_side_lists lists = {0};
-    cmgi_scoped unsigned char *single = NULL;
     CMGI_TRY(cmgi_side_lists_create(mesh, &lists));
-    CMGI_TRY(
-        cmgi_alloc_zero(mesh->ctx, mesh->cells * cmgi_cell_table(mesh->cell)->facets, 1, &single));
+    const cmg_size sides = mesh->cells * cmgi_cell_table(mesh->cell)->facets;
+    CMGI_SCOPED_ZERO(mesh->ctx, sides, unsigned char, single);
     for (cmg_size v = 0; v < mesh->nodes; ++v) {
         CMGI_CHECK(mesh->ctx, lists.start[v] < lists.start[v + 1], CMG_ERR_SHAPE,
                    "node %lld belongs to no cell", (long long)v);

@@ -75,13 +75,10 @@ static cmg_size hold_back(const cmgi_mesh *mesh, const double *from, double *rea
 
 cmg_status cmgi_mesh_distort(cmgi_mesh *mesh, double fraction, unsigned long long seed)
 {
-    cmgi_scoped double *from = NULL;
-    cmgi_scoped double *reach = NULL;
-    cmgi_scoped unsigned char *held = NULL;
     const cmg_size length = mesh->nodes * mesh->dim;
-    CMGI_TRY(cmgi_alloc(mesh->ctx, length, sizeof *from, &from));
-    CMGI_TRY(cmgi_alloc(mesh->ctx, mesh->nodes, sizeof *reach, &reach));
-    CMGI_TRY(cmgi_alloc(mesh->ctx, mesh->nodes, 1, &held));
+    CMGI_SCOPED(mesh->ctx, length, double, from);
+    CMGI_SCOPED(mesh->ctx, mesh->nodes, double, reach);
+    CMGI_SCOPED(mesh->ctx, mesh->nodes, unsigned char, held);
     memcpy(from, mesh->x, (size_t)length * sizeof *from);
     measure_reach(mesh, reach);
     for (int k = 0; k < HALVINGS; ++k) {

@@ -123,9 +123,8 @@ static cmg_status replace_facets(cmgi_mesh *mesh, const unsigned char *single,
     for (cmg_size k = 0; k < sides; ++k) {
         count += single[k];
     }
-    cmgi_scoped cmg_index *made = NULL;
     cmg_index *label = NULL;
-    CMGI_TRY(cmgi_alloc(mesh->ctx, count * info->facet_corners, sizeof *made, &made));
+    CMGI_SCOPED(mesh->ctx, count * info->facet_corners, cmg_index, made);
     CMGI_TRY(cmgi_alloc(mesh->ctx, count, sizeof *label, &label));
     CMGI_FREE(mesh->ctx, mesh->facet_nodes, mesh->facet_label);
     mesh->facets = count;
@@ -146,11 +145,9 @@ cmg_status cmgi_mesh_find_facets(cmgi_mesh *mesh, cmg_size *dropped)
 {
     const cmg_size sides = mesh->cells * cmgi_cell_table(mesh->cell)->facets;
     cmgi_scoped_by(cmgi_side_lists_free) cmgi_side_lists lists = {0};
-    cmgi_scoped unsigned char *single = NULL;
-    cmgi_scoped cmg_index *label = NULL;
     CMGI_TRY(cmgi_side_lists_create(mesh, &lists));
-    CMGI_TRY(cmgi_alloc_zero(mesh->ctx, sides, 1, &single));
-    CMGI_TRY(cmgi_alloc_zero(mesh->ctx, sides, sizeof *label, &label));
+    CMGI_SCOPED_ZERO(mesh->ctx, sides, unsigned char, single);
+    CMGI_SCOPED_ZERO(mesh->ctx, sides, cmg_index, label);
     CMGI_TRY(cmgi_sides_match(&lists, single, NULL));
     const cmg_size met = label_sides(&lists, single, label);
     if (dropped != NULL) {

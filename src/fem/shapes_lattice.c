@@ -147,8 +147,7 @@ cmg_status cmgi_shape_lattice(cmg_context *ctx, const cmgi_shape_options *o, cmg
         const cmg_size gap = l.size[0] - l.notch;
         cells -= gap * gap * (l.notched == 3 ? gap : (l.dim == 3 ? l.size[2] : 1));
     }
-    cmgi_scoped cmg_index *number = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, all, sizeof *number, &number));
+    CMGI_SCOPED(ctx, all, cmg_index, number);
     cmg_size nodes = 0; /* those in use, in lexicographic order */
     for (cmg_size v = 0; v < all; ++v) {
         cmg_size at[3];

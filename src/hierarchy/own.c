@@ -13,8 +13,7 @@ void cmgi_own_destroy(cmg_context *ctx, cmgi_own **own)
     if (*own != NULL) {
         cmgi_stored_mesh_destroy(ctx, &(*own)->mesh);
     }
-    cmgi_free(ctx, *own);
-    *own = NULL;
+    cmgi_free(ctx, cmgi_pass_on(own));
 }
 
 cmg_status cmgi_share_range(cmg_context *ctx, int level, cmg_size rows, const cmgi_share *share,

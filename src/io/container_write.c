@@ -388,8 +388,7 @@ cmg_status cmgi_container_finish(cmgi_container **c, cmg_status status)
         status = cmgi_fail(ctx, CMG_ERR_IO, "%s: could not be completed", h5->path);
     }
     status = cmgi_output_finish(&(*c)->output, cmgi_h5_verdict(h5, status));
-    cmgi_free(ctx, *c);
-    *c = NULL;
+    cmgi_free(ctx, cmgi_pass_on(c));
     return status;
 }
 

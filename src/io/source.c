@@ -121,11 +121,10 @@ cmg_status cmgi_file_columns(const cmgi_file *file, cmg_size offset, cmg_size co
                              bool big, cmg_index *to)
 {
     enum { PART = 1 << 16 };
-    cmgi_scoped int64_t *part = NULL;
     if (size == 4) {
         return cmgi_file_numbers(file, offset, count, size, big, to);
     }
-    CMGI_TRY(cmgi_alloc(file->ctx, PART, sizeof *part, &part));
+    CMGI_SCOPED(file->ctx, PART, int64_t, part);
     for (cmg_size first = 0; first < count; first += PART) {
         const cmg_size n = count - first < PART ? count - first : PART;
         CMGI_TRY(cmgi_file_numbers(file, offset + 8 * first, n, size, big, part));

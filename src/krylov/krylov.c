@@ -144,9 +144,7 @@ void cmgi_krylov_destroy(cmgi_krylov **k)
 
 cmg_status cmgi_krylov_limit(cmgi_krylov *k, const cmgi_iteration_options *limits)
 {
-    if (limits->max_it > k->longest) {
-        CMGI_TRY(make_room(k, limits->max_it));
-    }
+    CMGI_TRY(limits->max_it > k->longest ? make_room(k, limits->max_it) : CMG_OK);
     k->options.rtol = limits->rtol;
     k->options.atol = limits->atol;
     k->options.max_it = limits->max_it;

@@ -17,10 +17,9 @@
 
 void cmgi_krylov_drop_graphs(cmgi_krylov *k)
 {
-    const cmgi_backend *backend = k->system.ctx->backend;
     for (int part = 0; part < CMGI_RECORDINGS; ++part) {
         if (k->recorded[part].graph != NULL) {
-            backend->graph_destroy(k->system.ctx, k->recorded[part].graph);
+            k->system.ctx->backend->graph_destroy(k->system.ctx, k->recorded[part].graph);
         }
         k->recorded[part].graph = NULL;
     }
@@ -105,9 +104,7 @@ static cmg_status end(cmgi_krylov *k)
     if (k->method->exact) {
         return CMG_OK;
     }
-    if (k->method->finish != NULL) {
-        CMGI_TRY(k->method->finish(k));
-    }
+    CMGI_TRY(k->method->finish != NULL ? k->method->finish(k) : CMG_OK);
     CMGI_TRY(s->residual(s->user, k->b, k->x, r));
     return s->ctx->backend->cg_update(s->ctx, s->n, s->columns, &last);
 }
@@ -356,9 +353,7 @@ cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
         }
     }
     while (!stopped && (count(k, false) > 0 || count(k, true) > 0)) {
-        if (count(k, false) == 0) {
-            CMGI_TRY(resume(k));
-        }
+        CMGI_TRY(count(k, false) == 0 ? resume(k) : CMG_OK);
         const cmgi_recording *launched = NULL;
         CMGI_TRY(run_some(k, &launched));
         CMGI_TRY(fetch(k, launched));

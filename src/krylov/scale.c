@@ -51,9 +51,8 @@ static cmg_status largest_entry(cmgi_krylov *k, const double *b, double *largest
 {
     cmg_context *ctx = k->system.ctx;
     const cmg_size n = k->system.n;
-    cmgi_scoped double *host = NULL;
     *largest = 0;
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *host, &host));
+    CMGI_SCOPED(ctx, n, double, host);
     CMGI_TRY(cmgi_to_host(ctx, host, b, (size_t)n * sizeof *host));
     for (cmg_size i = 0; i < n; ++i) {
         const double entry = fabs(host[i]);
@@ -124,12 +123,9 @@ static cmg_status solve_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, 
     const cmg_size n = k->system.n;
     const double atol = k->options.atol;
     const double range = k->range;
-    double *scaled = NULL;
-    double *guess = NULL;
     cmg_status status = CMG_OK;
-    CMGI_FREED(ctx, &scaled, &guess);
-    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *scaled, &scaled));
-    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *guess, &guess));
+    CMGI_SCOPED_DEVICE(ctx, n, double, scaled);
+    CMGI_SCOPED_DEVICE(ctx, n, double, guess);
     CMGI_TRY(on->convert(ctx, n, CMG_FP64, x, CMG_FP64, guess));
     k->options.atol *= scale;
     k->range = 0;
@@ -181,10 +177,8 @@ cmg_status cmgi_krylov_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, c
         CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, k->system.n, 0.0, x));
         return end_at_once(k, CMG_CONVERGED_ATOL, 0, 0);
     }
-    if (!(largest <= DBL_MAX)) {
-        return end_at_once(k, CMG_NOT_A_NUMBER, largest, NAN);
-    }
-    return solve_scaled(k, solve, user, cmgi_to_one(largest), b, x);
+    return largest <= DBL_MAX ? solve_scaled(k, solve, user, cmgi_to_one(largest), b, x)
+                              : end_at_once(k, CMG_NOT_A_NUMBER, largest, NAN);
 }
 
 static cmg_status iterate(void *user, const double *b, double *x)

@@ -59,9 +59,7 @@ static cmg_status advance(cmgi_krylov *k, bool fresh)
     if (norm.single != NULL && s->columns == 1 && s->residual_rounded != NULL) {
         CMGI_TRY(s->residual_rounded(s->user, k->b, k->x, norm.single, &norm.parts));
     }
-    if (norm.parts.count == 0) {
-        CMGI_TRY(s->residual(s->user, k->b, k->x, r));
-    }
+    CMGI_TRY(norm.parts.count == 0 ? s->residual(s->user, k->b, k->x, r) : CMG_OK);
     return on->cg_update(s->ctx, s->n, s->columns, &norm);
 }
 

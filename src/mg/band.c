@@ -21,8 +21,7 @@ cmg_status cmgi_band_create(cmg_context *ctx, const cmg_csr *A, double budget, c
         return CMG_OK;
     }
     E->start[E->pairs] = A->rows * (2 * E->below + E->above + 1);
-    CMGI_FREE(ctx, E->value);
-    E->value = NULL;
+    cmgi_free(ctx, cmgi_pass_on(&E->value));
     CMGI_TRY(cmgi_alloc(ctx, E->start[E->pairs], sizeof *E->value, &E->value));
     return cmgi_alloc(ctx, A->rows, sizeof *E->swap, &E->swap);
 }

@@ -16,8 +16,7 @@ static cmg_status run(cmg_batch *batch, bool setup)
 static cmg_status take_work(cmg_batch *batch, cmg_size systems, cmg_size bytes)
 {
     cmgi_batch_plan *p = &batch->plan;
-    cmgi_free_device(batch->ctx, p->work);
-    p->work = NULL;
+    cmgi_free_device(batch->ctx, cmgi_pass_on(&p->work));
     p->teams = systems < batch->teams ? (int)systems : batch->teams;
     p->work_bytes = bytes;
     return cmgi_alloc_device(batch->ctx, p->teams, (size_t)bytes, &p->work);
@@ -30,9 +29,7 @@ static cmg_status set_up(cmg_batch *batch, const double *values, cmg_size sets)
     cmgi_batch_plan *p = &batch->plan;
     batch->ready = false;
     if (p->sets != sets) {
-        CMGI_FREE_DEVICE(ctx, p->store, p->set);
-        p->store = NULL;
-        p->set = NULL;
+        CMGI_FREE_DEVICE(ctx, cmgi_pass_on(&p->store), cmgi_pass_on(&p->set));
         p->sets = 0;
         CMGI_TRY(cmgi_alloc_device(ctx, sets, (size_t)p->store_bytes, &p->store));
         CMGI_TRY(cmgi_alloc_device(ctx, sets, sizeof *p->set, &p->set));
@@ -89,8 +86,7 @@ static cmg_status take_values(cmg_batch *batch, const cmg_vector *values)
 {
     CMGI_TRY(check_vector(batch, values, "values", batch->plan.nnz));
     CMGI_TRY(set_up(batch, values->data, batch->plan.count));
-    cmgi_free_device(batch->ctx, batch->own_values);
-    batch->own_values = NULL;
+    cmgi_free_device(batch->ctx, cmgi_pass_on(&batch->own_values));
     return CMG_OK;
 }
 
@@ -110,9 +106,7 @@ cmg_status cmg_batch_create(cmg_solver *s, cmg_size count, const cmg_vector *val
     CMGI_TRY(cmgi_batch_compile(s, made));
     made->plan.count = count;
     CMGI_TRY(set_up_first(s, made));
-    if (values != NULL) {
-        CMGI_TRY(take_values(made, values));
-    }
+    CMGI_TRY(values != NULL ? take_values(made, values) : CMG_OK);
     CMGI_TRY(cmgi_alloc(ctx, count, sizeof *made->result, &made->result));
     CMGI_TRY(cmgi_alloc_device(ctx, count, sizeof *made->result, &made->plan.result));
     CMGI_TRY(cmg_context_synchronize(ctx));

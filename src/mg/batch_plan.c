@@ -63,8 +63,7 @@ static cmg_status choose_levels(const cmg_solver *s, cmgi_batch_plan *p)
 
 static cmg_status find_diagonal(cmg_batch *batch, const cmg_csr *A, cmgi_batch_level *level)
 {
-    cmgi_scoped int *diagonal = NULL;
-    CMGI_TRY(cmgi_alloc(batch->ctx, A->rows, sizeof *diagonal, &diagonal));
+    CMGI_SCOPED(batch->ctx, A->rows, int, diagonal);
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size k = cmgi_csr_diagonal_entry(A, i);
         diagonal[i] = k < A->indptr[i + 1] ? (int)k : -1;
@@ -92,10 +91,9 @@ static cmg_status take_matrix(cmg_batch *batch, const cmg_csr *A, cmgi_batch_lev
 static cmg_status take_transfer(cmg_batch *batch, const cmg_csr *M, cmgi_batch_slices *slices)
 {
     cmgi_scoped int *entry = NULL;
-    cmgi_scoped uint32_t *words = NULL;
     CMGI_TRY(cmgi_batch_slice(batch, M, true, slices, &entry));
     const cmg_size count = (cmg_size)slices->pairs * CMGI_BATCH_SLICE;
-    CMGI_TRY(cmgi_alloc(batch->ctx, count, sizeof *words, &words));
+    CMGI_SCOPED(batch->ctx, count, uint32_t, words);
     for (cmg_size w = 0; w < count; ++w) {
         const int first = entry[2 * w];
         const int second = entry[2 * w + 1];
@@ -154,7 +152,6 @@ static cmg_status take_finest(cmg_solver *s, cmg_batch *batch, const cmg_csr *A)
     cmgi_batch_plan *p = &batch->plan;
     cmgi_dirichlet *d = &s->mg.levels.level[0].dirichlet;
     cmgi_csr copy = {0};
-    cmgi_scoped bool *fixed = NULL;
     CMGI_FREED(ctx, CMGI_ARRAYS(copy));
     p->nnz = A->indptr[A->rows];
     CMGI_TRY(cmgi_csr_copy(ctx, A, &copy));
@@ -162,7 +159,7 @@ static cmg_status take_finest(cmg_solver *s, cmg_batch *batch, const cmg_csr *A)
     CMGI_TRY(cmgi_batch_hold(batch, &copy.indices, p->nnz, sizeof *copy.indices, &p->indices));
     CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_HOST, d, NULL));
     if (d->row != NULL) {
-        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *fixed, &fixed));
+        CMGI_SCOPED(ctx, A->rows, bool, fixed);
         memcpy(fixed, d->row, (size_t)A->rows * sizeof *fixed);
         CMGI_TRY(cmgi_batch_hold(batch, &fixed, A->rows, sizeof *fixed, &p->fixed));
     }
@@ -197,9 +194,7 @@ static cmg_status take_levels(cmg_solver *s, cmg_batch *batch, cmg_size near_byt
     A = cmgi_csr_borrow(&given);
     for (int l = 0; l < p->levels; ++l) {
         CMGI_TRY(take_matrix(batch, &A.view, &p->level[l]));
-        if (l + 1 < p->levels) {
-            CMGI_TRY(descend(s, batch, l, &A, most));
-        }
+        CMGI_TRY(l + 1 < p->levels ? descend(s, batch, l, &A, most) : CMG_OK);
     }
     (void)cmgi_batch_reserve(&batch->work_set_up, most[0], sizeof(double));
     p->products = cmgi_batch_reserve(&batch->work_set_up, most[1], sizeof(double));
@@ -212,10 +207,8 @@ static cmg_status take_levels(cmg_solver *s, cmg_batch *batch, cmg_size near_byt
 /* The number of a vector of the list: a buffer, or one of the iteration. */
 static int vector_of(const cmgi_cycle *cycle, int value)
 {
-    if (value == CMGI_NONE) {
-        return -1;
-    }
-    return value == cycle->input    ? cycle->nbuffers + CMGI_BATCH_IN
+    return value == CMGI_NONE       ? -1
+           : value == cycle->input  ? cycle->nbuffers + CMGI_BATCH_IN
            : value == cycle->output ? cycle->nbuffers + CMGI_BATCH_Z
                                     : cycle->values[value].buffer;
 }
@@ -311,10 +304,9 @@ static cmg_status take_cycle(cmg_solver *s, cmg_batch *batch, cmg_size near_byte
                                   .fuse = true,
                                   .plain = true};
     cmgi_scoped_by(cmgi_cycle_destroy) cmgi_cycle *cycle = NULL;
-    cmgi_scoped cmgi_batch_step *steps = NULL;
     CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, &cycle));
     CMGI_TRY(place_vectors(batch, cycle, near_bytes));
-    CMGI_TRY(cmgi_alloc(s->ctx, cycle->nsteps, sizeof *steps, &steps));
+    CMGI_SCOPED(s->ctx, cycle->nsteps, cmgi_batch_step, steps);
     for (int k = 0; k < cycle->nsteps; ++k) {
         steps[k] = step_of(cycle, &cycle->steps[k]);
     }

@@ -47,9 +47,8 @@ static void find_distances(const cmg_csr *A, bool diagonal, int *place, int *sta
     for (cmg_size s = 0; s < slices_of(A); ++s) {
         cmg_index *own = distance + 2 * start[s];
         int count = 0;
-        const cmg_size first = A->indptr[s * CMGI_BATCH_SLICE];
         cmg_size row = s * CMGI_BATCH_SLICE;
-        for (cmg_size k = first; k < A->indptr[slice_end(A, s)]; ++k) {
+        for (cmg_size k = A->indptr[row]; k < A->indptr[slice_end(A, s)]; ++k) {
             while (k >= A->indptr[row + 1]) {
                 ++row;
             }
@@ -139,22 +138,17 @@ cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, bool diagonal, c
 {
     cmg_context *ctx = batch->ctx;
     const cmg_size slices = slices_of(A);
-    cmgi_scoped int *start = NULL;
-    cmgi_scoped int *distance = NULL;
     cmgi_scoped int *shift = NULL;
-    cmgi_scoped int *work = NULL;
     cmgi_scoped uint32_t *columns = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, slices + 1, sizeof *start, &start));
-    CMGI_TRY(cmgi_alloc_zero(ctx, A->indptr[A->rows] + 2 * slices + 2 * CMGI_BATCH_PAST,
-                             sizeof *distance, &distance));
-    CMGI_TRY(cmgi_alloc(ctx, A->rows + A->cols + slices + 1, sizeof *work, &work));
+    CMGI_SCOPED(ctx, slices + 1, int, start);
+    CMGI_SCOPED_ZERO(ctx, A->indptr[A->rows] + 2 * slices + 2 * CMGI_BATCH_PAST, int, distance);
+    CMGI_SCOPED(ctx, A->rows + A->cols + slices + 1, int, work);
     find_distances(A, diagonal, work, start, distance);
     find_lengths(A, diagonal, work);
     const bool distances = 2 * start[slices] <= 3 * work[slices];
     if (!distances) {
         memcpy(start, work, (size_t)(slices + 1) * sizeof *start);
-        cmgi_free(ctx, distance);
-        distance = NULL;
+        cmgi_free(ctx, cmgi_pass_on(&distance));
     }
     const int pairs = start[slices];
     const cmg_size words = (cmg_size)pairs * CMGI_BATCH_SLICE;
@@ -199,13 +193,11 @@ cmg_status cmgi_batch_multiply(cmg_batch *batch, const cmg_csr *A, const cmg_csr
 {
     cmg_context *ctx = batch->ctx;
     const cmg_size entries = C->indptr[C->rows];
-    cmgi_scoped int *start = NULL;
-    cmgi_scoped int *place = NULL;
     cmgi_scoped int *from = NULL;
     cmgi_scoped float *weight = NULL;
     cmg_size total = 0;
-    CMGI_TRY(cmgi_alloc_zero(ctx, entries + 1, sizeof *start, &start));
-    CMGI_TRY(cmgi_alloc(ctx, C->cols, sizeof *place, &place));
+    CMGI_SCOPED_ZERO(ctx, entries + 1, int, start);
+    CMGI_SCOPED(ctx, C->cols, int, place);
     for (int fill = 0; fill < 2; ++fill) {
         for (cmg_size i = 0; i < C->rows; ++i) {
             for (cmg_size k = C->indptr[i]; k < C->indptr[i + 1]; ++k) {

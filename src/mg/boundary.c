@@ -19,12 +19,10 @@ static cmg_status build_there(cmgi_multigrid *mg, const cmgi_resident *A)
     cmg_matrix **boundary = &mg->levels.boundary;
     const cmgi_dirichlet *d = &mg->levels.level[0].dirichlet;
     const cmg_matrix_options options = diagonal_options(mg);
-    double *inverse = NULL;
     cmgi_resident D = {0};
     const cmgi_matrix_source from = {.there = &D};
-    CMGI_FREED(mg->ctx, &inverse);
     CMGI_RELEASED(cmgi_resident_free, mg->ctx, &D);
-    CMGI_TRY(cmgi_alloc_device(mg->ctx, d->rows, sizeof *inverse, &inverse));
+    CMGI_SCOPED_DEVICE(mg->ctx, d->rows, double, inverse);
     CMGI_TRY(cmgi_dirichlet_invert_there(mg->ctx, d, A->diagonal, inverse));
     CMGI_TRY(cmgi_resident_diagonal(mg->ctx, d->rows, inverse, &D));
     inverse = NULL;

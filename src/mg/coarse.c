@@ -47,8 +47,7 @@ void cmgi_dense_expand(const cmg_csr *A, double *dense)
 /* By row operations, which leave out what is 0: of a narrow band, and without LAPACK. */
 static cmg_status invert_by_rows(cmg_context *ctx, cmg_size n, double *X)
 {
-    cmgi_scoped double *W = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *W, &W));
+    CMGI_SCOPED(ctx, n * n, double, W);
     memcpy(W, X, (size_t)(n * n) * sizeof *W);
     CMGI_CHECK(ctx, cmgi_small_invert(n, W, false, X), CMG_ERR_SINGULAR,
                "coarse matrix of %lld rows is singular", (long long)n);
@@ -86,8 +85,7 @@ static bool invert_cholesky(int n, double *X)
         return false;
     }
     for (cmg_size i = 0; i < n; ++i) {
-        const double pivot = X[i * n + i] * X[i * n + i];
-        if (pivot <= 16.0 * n * DBL_EPSILON * norm) {
+        if (X[i * n + i] * X[i * n + i] <= 16.0 * n * DBL_EPSILON * norm) {
             return false;
         }
     }
@@ -102,18 +100,14 @@ static bool invert_cholesky(int n, double *X)
 
 static cmg_status invert_lu(cmg_context *ctx, int n, double *X)
 {
-    cmgi_scoped int *pivots = NULL;
-    cmgi_scoped double *work = NULL;
     const int lwork = 64 * n;
     const double norm = cmgi_largest((cmg_size)n * n, X);
     int info = 0;
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *pivots, &pivots));
-    CMGI_TRY(cmgi_alloc(ctx, lwork, sizeof *work, &work));
+    CMGI_SCOPED(ctx, n, int, pivots);
+    CMGI_SCOPED(ctx, lwork, double, work);
     dgetrf_(&n, &n, X, &n, pivots, &info);
     for (cmg_size i = 0; i < n && info == 0; ++i) {
-        if (fabs(X[i * n + i]) <= 16.0 * n * DBL_EPSILON * norm) {
-            info = (int)i + 1;
-        }
+        info = fabs(X[i * n + i]) <= 16.0 * n * DBL_EPSILON * norm ? (int)i + 1 : 0;
     }
     if (info == 0) {
         dgetri_(&n, X, &n, pivots, work, &lwork, &info);
@@ -153,13 +147,10 @@ static double scale_of(const double *A, cmg_size n, cmg_size i)
 cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, bool singular, double *X,
                               bool *definite)
 {
-    cmgi_scoped double *L = NULL;
-    cmgi_scoped double *V = NULL; /* row c has column c of W */
-    cmgi_scoped double *scale = NULL;
     *definite = false;
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *scale, &scale));
-    CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *L, &L));
-    CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *V, &V));
+    CMGI_SCOPED(ctx, n, double, scale);
+    CMGI_SCOPED(ctx, n * n, double, L);
+    CMGI_SCOPED(ctx, n * n, double, V); /* row c has column c of W */
     for (cmg_size i = 0; i < n; ++i) {
         scale[i] = scale_of(X, n, i);
     }
@@ -352,17 +343,12 @@ static cmg_status inverse_there(cmg_context *ctx, const cmgi_resident *A,
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     const cmg_size n = A->csr.rows;
     cmgi_dense_look look = {0, 0};
-    double *X = NULL;
-    CMGI_FREED(ctx, &X);
-    CMGI_TRY(cmgi_alloc_device(ctx, n * n, sizeof *X, &X));
+    CMGI_SCOPED_DEVICE(ctx, n * n, double, X);
     CMGI_TRY(on->expand(ctx, &A->csr, X, &look));
     if (!(look.difference > SYMMETRIC * look.largest)) {
         CMGI_TRY(on->invert(ctx, n, look.largest, X, made));
     }
-    if (*made) {
-        CMGI_TRY(cmgi_dense_matrix(ctx, n, X, NULL, options, M));
-    }
-    return CMG_OK;
+    return *made ? cmgi_dense_matrix(ctx, n, X, NULL, options, M) : CMG_OK;
 }
 
 cmg_status cmgi_coarse_inverse(const cmg_hierarchy *h, int level, const cmg_index *perm,
@@ -372,7 +358,6 @@ cmg_status cmgi_coarse_inverse(const cmg_hierarchy *h, int level, const cmg_inde
     cmg_context *ctx = h->ctx;
     const cmgi_resident *there = cmgi_hierarchy_there(h, level, CMG_ROLE_A);
     cmg_csr A;
-    cmgi_scoped double *X = NULL;
     bool made = false;
     *kind = CMGI_INVERSE_CHOLESKY;
     if (there != NULL && perm == NULL && there->csr.rows >= BY_BACKEND &&
@@ -383,7 +368,7 @@ cmg_status cmgi_coarse_inverse(const cmg_hierarchy *h, int level, const cmg_inde
         return CMG_OK;
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY(cmgi_alloc_zero(ctx, A.rows * A.rows, sizeof *X, &X));
+    CMGI_SCOPED_ZERO(ctx, A.rows * A.rows, double, X);
     CMGI_TRY(cmgi_dense_inverse(ctx, &A, X, kind));
     return cmgi_dense_matrix(ctx, A.rows, X, perm, options, M);
 }

@@ -21,11 +21,10 @@ static cmg_status build_inverse(cmgi_multigrid *mg, int last)
     cmg_context *ctx = mg->ctx;
     const cmg_size n = mg->levels.level[last].rows;
     cmg_csr csr;
-    cmgi_scoped double *X = NULL;
     const cmg_matrix_options options = coarse_options(mg, last);
     if (last == cmg_hierarchy_levels(h) - 1 &&
         cmgi_hierarchy_view(h, last, CMG_ROLE_INVERSE, NULL, 0, &csr)) {
-        CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *X, &X));
+        CMGI_SCOPED(ctx, n * n, double, X);
         cmgi_dense_expand(&csr, X);
         CMGI_TRY(cmgi_dense_matrix(ctx, n, X, mg->levels.level[last].perm, &options,
                                    &mg->levels.coarse));
@@ -170,13 +169,11 @@ cmg_status cmgi_setup_collapse(cmgi_multigrid *mg)
     const cmg_size n = mg->levels.level[first].rows;
     const int total = mg->levels.count;
     cmgi_scoped_by(cmgi_cycle_destroy) cmgi_cycle *cycle = NULL;
-    double *X = NULL;
-    CMGI_FREED(ctx, &X);
     cmgi_cycle_plan plan = cmgi_setup_plan(mg);
     plan.first = first;
     plan.columns = unit_columns(ctx, n);
     CMGI_TRY(cmgi_cycle_create(ctx, &plan, &cycle));
-    CMGI_TRY(cmgi_alloc_device(ctx, n * n, sizeof *X, &X));
+    CMGI_SCOPED_DEVICE(ctx, n * n, double, X);
     CMGI_TRY(dense_cycle(ctx, cycle, n, X));
     const cmg_matrix_options options = coarse_options(mg, first);
     CMGI_TRY(cmgi_dense_matrix(ctx, n, X, NULL, &options, &dense));
@@ -191,22 +188,15 @@ cmg_status cmgi_setup_collapse(cmgi_multigrid *mg)
 
 bool cmgi_setup_inverse(const cmgi_multigrid *mg)
 {
-    const int total = cmgi_multigrid_levels(mg);
-    if (mg->options.cycle == CMG_CYCLE_NONE) {
-        return false;
+    const cmg_hierarchy *h = cmgi_multigrid_hierarchy(mg);
+    const int last = cmgi_multigrid_levels(mg) - 1;
+    if (mg->options.cycle == CMG_CYCLE_NONE || mg->envelope != NULL) {
+        return mg->options.cycle != CMG_CYCLE_NONE;
     }
-    if (mg->envelope != NULL) {
-        return true;
-    }
-    if (mg->options.coarse != CMG_COARSE_AUTO) {
-        return mg->options.coarse == CMG_COARSE_INVERSE;
-    }
-    cmg_csr stored;
-    if (cmgi_hierarchy_view(cmgi_multigrid_hierarchy(mg), total - 1, CMG_ROLE_INVERSE, NULL, 0,
-                            &stored)) {
-        return true;
-    }
-    return total > 1 && mg->levels.level[total - 1].rows <= mg->options.coarse_limit;
+    return mg->options.coarse != CMG_COARSE_AUTO
+               ? mg->options.coarse == CMG_COARSE_INVERSE
+               : cmgi_hierarchy_has(h, last, CMG_ROLE_INVERSE) ||
+                     (last > 0 && mg->levels.level[last].rows <= mg->options.coarse_limit);
 }
 
 cmg_status cmgi_setup_coarse(cmgi_multigrid *mg)

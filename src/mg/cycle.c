@@ -55,9 +55,7 @@ static cmg_status check_lengths(const cmgi_cycle *cycle)
                              (long long)(step->A != NULL ? step->A->rows : 0),
                              (long long)(step->A != NULL ? step->A->cols : 0));
         }
-        if (step->A != NULL) {
-            CMGI_TRY(cmgi_columns_reserve(step->A, cycle->columns));
-        }
+        CMGI_TRY(step->A != NULL ? cmgi_columns_reserve(step->A, cycle->columns) : CMG_OK);
     }
     return CMG_OK;
 }
@@ -121,13 +119,10 @@ void cmgi_cycle_destroy(cmgi_cycle **cycle)
 /* Array of a value; the input is only ever read. */
 static void *address(const cmgi_cycle *cycle, int value, const void *r, void *z)
 {
-    if (value == CMGI_NONE) {
-        return NULL;
-    }
-    if (value == cycle->input) {
-        return (void *)(uintptr_t)r;
-    }
-    return value == cycle->output ? z : cycle->buffers[cycle->values[value].buffer];
+    return value == CMGI_NONE       ? NULL
+           : value == cycle->input  ? (void *)(uintptr_t)r
+           : value == cycle->output ? z
+                                    : cycle->buffers[cycle->values[value].buffer];
 }
 
 static cmgi_writeback writeback_of(const cmgi_cycle *cycle, const cmgi_step *step, const void *r,
@@ -281,6 +276,8 @@ static vector_name name_of(const cmgi_cycle *cycle, int value)
     return name;
 }
 
+#define SAY(...) (void)snprintf(text, CMGI_STEP_TEXT, __VA_ARGS__)
+
 /* down: x0 by 2 stages from 0, b1 = R0 (b0 - A0 x0); up: x0 + P0 x1, or P0 x1, 2 stages, for b0. */
 static void half_text(const cmgi_cycle *cycle, const cmgi_step *step, char *text)
 {
@@ -291,28 +288,25 @@ static void half_text(const cmgi_cycle *cycle, const cmgi_step *step, char *text
     const int l = step->level;
     const char *stages = step->stages == 1 ? "1 stage" : "2 stages";
     if (up) {
-        (void)snprintf(text, CMGI_STEP_TEXT, "up: %s = S (%s%sP%d %s) (%s for %s)", out.text,
-                       x.text, x.text[0] != '\0' ? " + " : "", l, name_of(cycle, step->c).text,
-                       stages, b.text);
+        SAY("up: %s = S (%s%sP%d %s) (%s for %s)", out.text, x.text, x.text[0] != '\0' ? " + " : "",
+            l, name_of(cycle, step->c).text, stages, b.text);
     } else if (step->stages == 0) {
-        (void)snprintf(text, CMGI_STEP_TEXT, "down: %s = R%d (%s - A%d %s)", out.text, l, b.text, l,
-                       x.text);
+        SAY("down: %s = R%d (%s - A%d %s)", out.text, l, b.text, l, x.text);
     } else {
-        (void)snprintf(text, CMGI_STEP_TEXT, "down: %s = S 0 (%s for %s), %s = R%d (%s - A%d %s)",
-                       x.text, stages, b.text, out.text, l, b.text, l, x.text);
+        SAY("down: %s = S 0 (%s for %s), %s = R%d (%s - A%d %s)", x.text, stages, b.text, out.text,
+            l, b.text, l, x.text);
     }
 }
 
 static void talk_text(const cmgi_step *step, const char *out, const char *in, const char *matrix,
                       char *text)
 {
-    const size_t size = CMGI_STEP_TEXT;
     if (step->kind == CMGI_STEP_START) {
-        (void)snprintf(text, size, "exchange-start: %s for %s", in, matrix);
+        SAY("exchange-start: %s for %s", in, matrix);
     } else if (step->kind == CMGI_STEP_END) {
-        (void)snprintf(text, size, "exchange-end: %s for %s", in, matrix);
+        SAY("exchange-end: %s for %s", in, matrix);
     } else {
-        (void)snprintf(text, size, "gather: %s on every rank", out);
+        SAY("gather: %s on every rank", out);
     }
 }
 
@@ -331,25 +325,23 @@ static void inertia_text(const cmgi_step *step, const char *c, char *text, size_
 static void product_text(const cmgi_step *step, const char *out, const char *in, const char *b,
                          const char *c, const char *matrix, char *text)
 {
-    const size_t size = CMGI_STEP_TEXT;
     char from[64];
     inertia_text(step, c, from, sizeof from);
     if (step->writeback == CMGI_WB_RESIDUAL) {
-        (void)snprintf(text, size, "%s = %s - %s %s", out, b, matrix, in);
+        SAY("%s = %s - %s %s", out, b, matrix, in);
     } else if (step->writeback == CMGI_WB_FROM_ZERO) {
-        (void)snprintf(text, size, "%s = %.4g D%d^-1 %s + %s %s", out, step->alpha, step->level, b,
-                       matrix, in);
+        SAY("%s = %.4g D%d^-1 %s + %s %s", out, step->alpha, step->level, b, matrix, in);
     } else if (step->writeback == CMGI_WB_APPLY) {
-        (void)snprintf(text, size, "%s = %s %s", out, matrix, in);
+        SAY("%s = %s %s", out, matrix, in);
     } else if (step->D != NULL) {
-        (void)snprintf(text, size, "%s = %s + %.4g D%d^-1 (%s - %s %s)", out, from, step->alpha,
-                       step->level, b, matrix, in);
+        SAY("%s = %s + %.4g D%d^-1 (%s - %s %s)", out, from, step->alpha, step->level, b, matrix,
+            in);
     } else if (step->writeback == CMGI_WB_AXPBY && step->beta == 0) {
-        (void)snprintf(text, size, "%s = %.4g %s %s", out, step->alpha, matrix, in);
+        SAY("%s = %.4g %s %s", out, step->alpha, matrix, in);
     } else if (step->writeback == CMGI_WB_AXPBY && step->alpha == 1) {
-        (void)snprintf(text, size, "%s = %s + %s %s", out, from, matrix, in);
+        SAY("%s = %s + %s %s", out, from, matrix, in);
     } else {
-        (void)snprintf(text, size, "%s = %s + %.4g %s %s", out, from, step->alpha, matrix, in);
+        SAY("%s = %s + %.4g %s %s", out, from, step->alpha, matrix, in);
     }
 }
 
@@ -360,7 +352,7 @@ void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[C
     char matrix[24];
     (void)snprintf(matrix, sizeof matrix, "%s%d", step->name, step->level);
     if (step->kind == CMGI_STEP_ZERO) {
-        (void)snprintf(text, CMGI_STEP_TEXT, "%s = 0", out.text);
+        SAY("%s = 0", out.text);
     } else if (step->halves != NULL) {
         half_text(cycle, step, text);
     } else if (step->kind != CMGI_STEP_PRODUCT && step->kind != CMGI_STEP_ROWS) {

@@ -77,19 +77,6 @@ static cmg_status add(builder *B, const cmg_matrix *A, const char *name, int l, 
     return append(B, step, l, 'x', x);
 }
 
-/* *x = x + beta (x - before) + alpha M r */
-static cmg_status add_with_momentum(builder *B, const cmg_matrix *M, int l, double alpha,
-                                    double beta, int r, int before, int *x)
-{
-    cmgi_step step = step_with(M, "M", l, r);
-    step.writeback = CMGI_WB_MOMENTUM;
-    step.alpha = alpha;
-    step.beta = beta;
-    step.c = *x;
-    step.e = before;
-    return append(B, step, l, 'x', x);
-}
-
 /*
  * `steps` times x <- x + omega M (b - A x), every stage of a polynomial with its own omega and, as
  * a recurrence, with a part of the last correction.
@@ -100,19 +87,20 @@ static cmg_status smooth(builder *B, int l, int b, int steps, int *x)
     const cmg_matrix *M = s->factors > 0 ? s->factor[s->factors - 1] : NULL;
     int before = CMGI_NONE;
     for (int k = 0; k < steps * s->stages; ++k) {
-        const int stage = k % s->stages;
-        const int now = *x;
+        const double momentum = s->momentum[k % s->stages];
         int r = CMGI_NONE;
         CMGI_TRY(residual(B, l, b, *x, &r));
         for (int f = 0; f + 1 < s->factors; ++f) {
             CMGI_TRY(append(B, step_with(s->factor[f], "M", l, r), l, 't', &r));
         }
-        if (s->momentum[stage] == 0) {
-            CMGI_TRY(add(B, M, "M", l, s->omega[stage], r, x));
-        } else {
-            CMGI_TRY(add_with_momentum(B, M, l, s->omega[stage], s->momentum[stage], r, before, x));
-        }
-        before = now;
+        cmgi_step step = step_with(M, "M", l, r);
+        step.writeback = momentum == 0 ? CMGI_WB_AXPBY : CMGI_WB_MOMENTUM;
+        step.alpha = s->omega[k % s->stages];
+        step.beta = momentum == 0 ? 1 : momentum;
+        step.c = *x;
+        step.e = momentum == 0 ? CMGI_NONE : before;
+        before = *x;
+        CMGI_TRY(append(B, step, l, 'x', x));
     }
     return CMG_OK;
 }
@@ -146,8 +134,7 @@ static cmg_status visit(builder *B, int l, int b, cmg_cycle shape, int *x)
     CMGI_TRY(append(B, step_with(level->R, "R", l, r), l + 1, 'b', &coarse_b));
     CMGI_TRY(zero(B, l + 1, &coarse_x));
     CMGI_TRY(visit(B, l + 1, coarse_b, shape, &coarse_x));
-    const bool again = l + 1 < plan->nlevels - 1 || !plan->coarse_exact;
-    if (shape != CMG_CYCLE_V && again) {
+    if (shape != CMG_CYCLE_V && (l + 1 < plan->nlevels - 1 || !plan->coarse_exact)) {
         CMGI_TRY(
             visit(B, l + 1, coarse_b, shape == CMG_CYCLE_W ? CMG_CYCLE_W : CMG_CYCLE_V, &coarse_x));
     }

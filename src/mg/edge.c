@@ -41,18 +41,14 @@ cmg_status cmgi_edge_wanted(const cmg_hierarchy *h, const cmg_solver_options *o,
         return CMG_OK;
     }
     const cmg_size nnz = A->there != NULL ? A->there->rows.nnz : A->indptr[A->rows];
-    if (nnz < LONG_ROWS * A->rows) {
-        CMGI_TRY(cmgi_numbered_lines(ctx, A, &lines));
-    }
+    CMGI_TRY(nnz < LONG_ROWS * A->rows ? cmgi_numbered_lines(ctx, A, &lines) : CMG_OK);
     *wanted = lines > POOR;
     return CMG_OK;
 }
 
 cmg_status cmgi_edge_open(cmg_hierarchy *h, const cmg_solver_options *o, cmgi_edge *e)
 {
-    if (h->stale) {
-        CMGI_TRY(cmgi_form_values(h));
-    }
+    CMGI_TRY(h->stale ? cmgi_form_values(h) : CMG_OK);
     const cmg_status status =
         cmgi_numbered_create(h, is_forced(o) ? INFINITY : SHARE, o->matrix.keep_map, &e->numbered);
     if (e->numbered != NULL) {
@@ -66,19 +62,15 @@ cmg_status cmgi_edge_refresh(cmgi_edge *e)
     if (e->numbered == NULL) {
         return CMG_OK;
     }
-    if (e->numbered->given->stale) {
-        CMGI_TRY(cmgi_form_values(e->numbered->given));
-    }
+    CMGI_TRY(e->numbered->given->stale ? cmgi_form_values(e->numbered->given) : CMG_OK);
     return cmgi_numbered_update(e->numbered);
 }
 
 /* The memory of one column stays for one column; that of several is of the last number of them. */
 static void drop_several(cmg_context *ctx, cmgi_edge *e)
 {
-    CMGI_FREE_DEVICE(ctx, e->perm[1], e->inside[0], e->inside[1]);
-    e->perm[1] = NULL;
-    e->inside[0] = NULL;
-    e->inside[1] = NULL;
+    CMGI_FREE_DEVICE(ctx, cmgi_pass_on(&e->perm[1]), cmgi_pass_on(&e->inside[0]),
+                     cmgi_pass_on(&e->inside[1]));
     e->columns = 0;
 }
 

@@ -56,18 +56,15 @@ static cmg_status choose_order(cmg_context *ctx, const cmg_csr *A, double budget
                                double *operations)
 {
     const cmg_size n = A->rows;
-    cmgi_scoped cmg_index *order = NULL;
     *operations = take_order(A, NULL, budget, E);
     if (*operations <= GOOD * (double)A->indptr[n] || n > MANY) {
         return CMG_OK;
     }
     const double given = *operations;
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *order, &order));
+    CMGI_SCOPED(ctx, n, cmg_index, order);
     CMGI_TRY(cmgi_order_narrow(ctx, A, order));
     *operations = take_order(A, order, budget, E);
-    if (*operations > given) {
-        *operations = take_order(A, NULL, budget, E);
-    }
+    *operations = *operations > given ? take_order(A, NULL, budget, E) : *operations;
     return CMG_OK;
 }
 
@@ -201,9 +198,7 @@ cmg_status cmgi_envelope_expect(cmg_context *ctx, const cmg_csr *A, cmg_size zer
         E->roundings *= 8;
         definite = place_entries(A, E) && factor(E);
     }
-    if (E->zeros < zeros) {
-        definite = cmgi_envelope_update(A, E);
-    }
+    definite = E->zeros < zeros ? cmgi_envelope_update(A, E) : definite;
     CMGI_CHECK(ctx, definite, CMG_ERR_SINGULAR, "coarse matrix of %lld rows is not semidefinite",
                (long long)E->rows);
     return CMG_OK;

@@ -149,11 +149,6 @@ static cmg_status put_guess(const cmgi_multigrid *mg, const double *guess, doubl
                          : on->convert(mg->ctx, n, CMG_FP64, guess, CMG_FP64, x);
 }
 
-static const double *guess_of(const cmgi_fallback *f)
-{
-    return f->zero ? NULL : f->guess;
-}
-
 /*
  * Columns that have not converged back to the iterate that they are to have. Where no residual is
  * finite x is the guess, and the residual that of it.
@@ -220,7 +215,7 @@ static cmg_status fall_back(cmgi_fallback *f, cmgi_multigrid *mg, const cmgi_end
     CMGI_TRY(cmgi_multigrid_check_generation(mg));
     CMGI_TRY(keep_history(f, mg->krylov));
     f->rising = end->factor > 1;
-    CMGI_TRY(return_to_best(mg, guess_of(f), b, x, NEAR));
+    CMGI_TRY(return_to_best(mg, f->zero ? NULL : f->guess, b, x, NEAR));
     while (clause[0] == '\0' && (next = cmgi_ladder_next(&f->ladder, mg, end)) != CMGI_RUNG_NONE) {
         CMGI_TRY(cmgi_ladder_climb(&f->ladder, mg, next, end, clause));
     }
@@ -275,7 +270,7 @@ static cmg_status finish(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, 
         report->history = f->history;
     }
     if (!converged) {
-        CMGI_TRY(return_to_best(mg, guess_of(f), b, x, 1));
+        CMGI_TRY(return_to_best(mg, f->zero ? NULL : f->guess, b, x, 1));
         if (!isfinite(f->history[report->best])) { /* of a start that overflows: x is the guess */
             f->history[report->best] = k->column->residual;
         }
@@ -289,8 +284,7 @@ cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const doubl
                                cmg_report *report)
 {
     const double *rest = b;
-    cmgi_free(mg->ctx, f->history);
-    f->history = NULL;
+    cmgi_free(mg->ctx, cmgi_pass_on(&f->history));
     f->past = 0;
     f->rising = false;
     f->indefinite = 0;
@@ -476,11 +470,10 @@ static int slowest(const cmgi_columns *s)
 cmg_status cmgi_columns_solve(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns *s,
                               const double *b, double *x, cmg_report *all)
 {
-    const cmgi_backend *on = mg->ctx->backend;
+    const cmg_size values = cmgi_krylov_values(s->mg.krylov);
     bool solved[CMG_COLUMNS] = {false};
     cmg_report sum = {0};
-    CMGI_TRY(
-        on->convert(mg->ctx, cmgi_krylov_values(s->mg.krylov), CMG_FP64, x, CMG_FP64, s->guess));
+    CMGI_TRY(mg->ctx->backend->convert(mg->ctx, values, CMG_FP64, x, CMG_FP64, s->guess));
     if (together(s)) {
         CMGI_TRY(solve_together(f, s, b, x, solved, &sum));
         CMGI_TRY(give_way(f, mg, s, b, x, solved, &sum));

@@ -7,6 +7,8 @@
 
 enum { MANY = 40 }; /* iterations that are worth a word although they converged */
 
+#define SAY(...) (void)snprintf(text, CMGI_HINT, __VA_ARGS__)
+
 static const double REMOVED = 1e-8; /* of b outside the range of A: worth a word */
 
 /* A norm ||b - A x||, or ||b||, without what no x can reach. */
@@ -26,13 +28,12 @@ static double pace(const cmg_report *r)
 /* b is not in the range of A: how much of it, and what can be done. */
 static void range_hint(const cmg_report *r, char text[CMGI_HINT])
 {
-    (void)snprintf(text, CMGI_HINT,
-                   "%.3g %% of b lies outside the range of A: there is no solution; x solves the "
-                   "least-squares problem%s",
-                   100 * (r->removed / r->rhs_norm),
-                   r->outcome == CMG_LEAST_SQUARES
-                       ? " (option least-squares, or a null space given as exact, asks for it)"
-                       : "");
+    SAY("%.3g %% of b lies outside the range of A: there is no solution; x solves the "
+        "least-squares problem%s",
+        100 * (r->removed / r->rhs_norm),
+        r->outcome == CMG_LEAST_SQUARES
+            ? " (option least-squares, or a null space given as exact, asks for it)"
+            : "");
 }
 
 /* The method does not suit A or the cycle; "" where it does. */
@@ -48,14 +49,11 @@ static cmg_status method_hint(cmgi_multigrid *mg, char text[CMGI_HINT])
         CMGI_TRY(cmgi_symmetry_look(mg->ctx, &mg->levels, mg->cycle, &mg->symmetry));
     }
     if (!mg->symmetry.matrix) {
-        (void)snprintf(text, CMGI_HINT,
-                       "A is not symmetric, which krylov=%s takes it to be: try "
-                       "krylov=auto or fgmres",
-                       cmg_enum_name("krylov", (int)method));
+        SAY("A is not symmetric, which krylov=%s takes it to be: try "
+            "krylov=auto or fgmres",
+            cmg_enum_name("krylov", (int)method));
     } else if (!mg->symmetry.cycle && method != CMG_KRYLOV_FCG) {
-        (void)snprintf(
-            text, CMGI_HINT,
-            "the cycle is not symmetric (pre=%d post=%d, smoother %.60s): try krylov=fcg", o->pre,
+        SAY("the cycle is not symmetric (pre=%d post=%d, smoother %.60s): try krylov=fcg", o->pre,
             o->post, o->smoother);
     }
     return CMG_OK;
@@ -80,10 +78,9 @@ static cmg_status definite_hint(const cmgi_multigrid *mg, int iteration, char te
     } else if (iteration < 0) {
         return CMG_OK;
     }
-    (void)snprintf(text, CMGI_HINT,
-                   "A is not positive definite (%s): krylov=fgmres smoother=spai takes a few "
-                   "negative eigenvalues, MINRES or a factorisation any (docs/when-not.md)",
-                   why);
+    SAY("A is not positive definite (%s): krylov=fgmres smoother=spai takes a few "
+        "negative eigenvalues, MINRES or a factorisation any (docs/when-not.md)",
+        why);
     return CMG_OK;
 }
 
@@ -93,20 +90,15 @@ static void limit_hint(const cmg_report *r, double rtol, char text[CMGI_HINT])
     const double now = r->removed > 0 ? r->range_residual * r->rhs_norm : r->residual;
     const double left = log(rtol * within(r, r->rhs_norm) / now) / log(factor);
     if (factor < 0.97 && left < 100 * (r->iterations + 1.0)) {
-        (void)snprintf(text, CMGI_HINT,
-                       "at this pace, %.2f an iteration, about %.0f more iterations are needed: "
-                       "raise max-it, or try smoother=fsai",
-                       factor, ceil(left));
+        SAY("at this pace, %.2f an iteration, about %.0f more iterations are needed: "
+            "raise max-it, or try smoother=fsai",
+            factor, ceil(left));
     } else if (r->fallbacks > 0) { /* these were tried */
-        (void)snprintf(
-            text, CMGI_HINT,
-            "the residual hardly falls, %.2f an iteration, with stronger smoothers, too: "
+        SAY("the residual hardly falls, %.2f an iteration, with stronger smoothers, too: "
             "several unknowns a node need block_size; docs/when-not.md names other methods",
             factor);
     } else {
-        (void)snprintf(
-            text, CMGI_HINT,
-            "the residual hardly falls, %.2f an iteration: try smoother=fsai or spai, or "
+        SAY("the residual hardly falls, %.2f an iteration: try smoother=fsai or spai, or "
             "more smoothing steps",
             factor);
     }
@@ -118,28 +110,22 @@ static void outcome_hint(const cmgi_multigrid *mg, const cmg_report *r, char tex
     const cmg_solver_options *o = &mg->options;
     const bool low = o->precision != CMG_FP64;
     if (r->outcome == CMG_NOT_A_NUMBER && !isfinite(r->history[0])) {
-        (void)snprintf(text, CMGI_HINT,
-                       "b or the initial guess has an entry that is no finite number");
+        SAY("b or the initial guess has an entry that is no finite number");
     } else if (r->outcome == CMG_OUT_OF_RANGE) {
-        (void)snprintf(text, CMGI_HINT,
-                       "%s does not fit fp64, which ends near 1e308 and 1e-308: scale A or b",
-                       isinf(r->rhs_norm) ? "the norm of b" : "x");
+        SAY("%s does not fit fp64, which ends near 1e308 and 1e-308: scale A or b",
+            isinf(r->rhs_norm) ? "the norm of b" : "x");
     } else if (low && !o->fallback) {
-        (void)snprintf(text, CMGI_HINT,
-                       "the cycle is in fewer bits than fp64: try precision=fp64, or leave out "
-                       "no-fallback");
+        SAY("the cycle is in fewer bits than fp64: try precision=fp64, or leave out "
+            "no-fallback");
     } else if (mg->levels.count == 1 && mg->levels.coarse == NULL) {
-        (void)snprintf(text, CMGI_HINT,
-                       "level 0 alone is smoothed: coarser levels (P, and A or R A P) make the "
-                       "iterations few");
+        SAY("level 0 alone is smoothed: coarser levels (P, and A or R A P) make the "
+            "iterations few");
     } else if (r->outcome == CMG_ITERATION_LIMIT && r->iterations > 0) {
         limit_hint(r, o->rtol, text);
     } else if (r->outcome == CMG_ITERATION_LIMIT) {
-        (void)snprintf(text, CMGI_HINT, "max-it is 0");
+        SAY("max-it is 0");
     } else {
-        (void)snprintf(
-            text, CMGI_HINT,
-            "smoother %.60s does not suit this matrix%s: try smoother=%s, or look at the "
+        SAY("smoother %.60s does not suit this matrix%s: try smoother=%s, or look at the "
             "coarse matrices with cmg info",
             o->smoother, o->omega > 0 ? " with this omega" : "",
             strncmp(o->smoother, "fsai", 4) == 0 ? "spai" : "fsai");
@@ -159,10 +145,9 @@ cmg_status cmgi_hint(cmgi_multigrid *mg, const cmg_report *r, int indefinite, ch
     if (cmg_outcome_converged(r->outcome)) {
         if (r->iterations > MANY && r->fallbacks == 0 &&
             !(mg->levels.count == 1 && mg->levels.coarse == NULL)) {
-            (void)snprintf(text, CMGI_HINT,
-                           "%d iterations, %.2f each: smoother=fsai or spai may need fewer, as "
-                           "cmg compare shows",
-                           r->iterations, pace(r));
+            SAY("%d iterations, %.2f each: smoother=fsai or spai may need fewer, as "
+                "cmg compare shows",
+                r->iterations, pace(r));
         }
         return CMG_OK;
     }

@@ -16,12 +16,9 @@ enum {
 static cmg_status draw(cmg_context *ctx, const cmgi_level *level, bool divided, double *w)
 {
     const cmg_size n = level->rows;
-    cmgi_scoped cmg_size *rows = NULL;
     cmg_size first = 0;
-    CMGI_TRY(cmgi_alloc_zero(ctx, cmgi_ranks(ctx), sizeof *rows, &rows));
-    if (divided) {
-        CMGI_TRY(ctx->options.ranks->gather(ctx, &n, sizeof n, rows));
-    }
+    CMGI_SCOPED_ZERO(ctx, cmgi_ranks(ctx), cmg_size, rows);
+    CMGI_TRY(divided ? ctx->options.ranks->gather(ctx, &n, sizeof n, rows) : CMG_OK);
     for (int r = 0; r < cmgi_rank(ctx); ++r) {
         first += rows[r];
     }
@@ -33,15 +30,12 @@ static cmg_status start_vector(cmgi_multigrid *mg, int l, cmgi_pencil *P)
 {
     cmg_context *ctx = P->ctx;
     const cmgi_levels *levels = &mg->levels;
-    double *w = NULL;
-    double *image = NULL;
-    CMGI_FREED(ctx, &w, &image);
-    CMGI_TRY(cmgi_alloc_device(ctx, P->n, sizeof *w, &w));
+    CMGI_SCOPED_DEVICE(ctx, P->n, double, w);
     CMGI_TRY(draw(ctx, &levels->level[l], cmgi_is_divided(mg->divided, l), w));
     if (levels->boundary != NULL) {
         const cmgi_writeback clean = {
             .kind = CMGI_WB_AXPBY, .alpha = -1, .beta = 1, .c = w, .y = w};
-        CMGI_TRY(cmgi_alloc_device(ctx, P->n, sizeof *image, &image));
+        CMGI_SCOPED_DEVICE(ctx, P->n, double, image);
         CMGI_TRY(cmgi_pencil_multiply(levels->A, w, image));
         CMGI_TRY(cmgi_matrix_spmv(levels->boundary, &clean, image));
     }
@@ -53,9 +47,7 @@ static cmg_status start_vector(cmgi_multigrid *mg, int l, cmgi_pencil *P)
 static cmg_status total_rows(cmgi_multigrid *mg, int l, cmg_size *total)
 {
     double rows = (double)mg->levels.level[l].rows;
-    if (cmgi_is_divided(mg->divided, l)) {
-        CMGI_TRY(cmgi_all_sum(mg->ctx, &rows, 1));
-    }
+    CMGI_TRY(cmgi_is_divided(mg->divided, l) ? cmgi_all_sum(mg->ctx, &rows, 1) : CMG_OK);
     *total = (cmg_size)rows;
     return CMG_OK;
 }

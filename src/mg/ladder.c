@@ -40,10 +40,9 @@ const char *cmgi_ladder_precision(const cmgi_multigrid *mg)
 /* The next storage with more bits than `least`; others stay. */
 static cmg_values more_bits(cmg_values values, cmg_values least)
 {
-    if (least == CMG_VALUES_FP8) {
-        return values == CMG_VALUES_FP8 ? CMG_VALUES_FP16 : values;
-    }
-    return CMG_VALUES_FULL;
+    return least != CMG_VALUES_FP8    ? CMG_VALUES_FULL
+           : values == CMG_VALUES_FP8 ? CMG_VALUES_FP16
+                                      : values;
 }
 
 static void strengthen_options(cmgi_multigrid *mg)
@@ -113,13 +112,11 @@ static bool levels_misfit(const cmgi_multigrid *mg)
 
 static cmgi_rung steady_rung(const cmgi_ladder *ladder, const cmgi_multigrid *mg)
 {
-    if (has_other_levels(ladder, mg) && levels_misfit(mg)) {
-        return CMGI_RUNG_LEVELS;
-    }
     const bool polynomial = strcmp(mg->levels.level[0].smoother.chosen, "chebyshev4") == 0;
-    return ladder->automatic && !ladder->used[CMGI_RUNG_DEGREE] && polynomial && takes_symmetry(mg)
-               ? CMGI_RUNG_DEGREE
-               : CMGI_RUNG_NONE;
+    const bool degree = ladder->automatic && !ladder->used[CMGI_RUNG_DEGREE] && polynomial;
+    return has_other_levels(ladder, mg) && levels_misfit(mg) ? CMGI_RUNG_LEVELS
+           : degree && takes_symmetry(mg)                    ? CMGI_RUNG_DEGREE
+                                                             : CMGI_RUNG_NONE;
 }
 
 cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
@@ -148,17 +145,14 @@ cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
     if (smoother && why != CMG_NOT_A_NUMBER && why != CMG_BREAKDOWN) {
         return CMGI_RUNG_SMOOTHER;
     }
-    if (bits) {
-        return CMGI_RUNG_BITS;
-    }
-    if (has_other_levels(ladder, mg)) {
-        return CMGI_RUNG_LEVELS;
-    }
-    return mg->divided == NULL && ladder->automatic && !ladder->used[CMGI_RUNG_DIRECT] &&
-                   mg->options.cycle != CMG_CYCLE_NONE && mg->options.coarse == CMG_COARSE_AUTO &&
-                   cmg_hierarchy_rows(mg->h, 0) <= DIRECT_ROWS
-               ? CMGI_RUNG_DIRECT
-               : CMGI_RUNG_NONE;
+    const bool direct = mg->divided == NULL && ladder->automatic &&
+                        !ladder->used[CMGI_RUNG_DIRECT] && mg->options.cycle != CMG_CYCLE_NONE &&
+                        mg->options.coarse == CMG_COARSE_AUTO &&
+                        cmg_hierarchy_rows(mg->h, 0) <= DIRECT_ROWS;
+    return bits                           ? CMGI_RUNG_BITS
+           : has_other_levels(ladder, mg) ? CMGI_RUNG_LEVELS
+           : direct                       ? CMGI_RUNG_DIRECT
+                                          : CMGI_RUNG_NONE;
 }
 
 static void use_stronger_smoother(const cmgi_ladder *ladder, cmgi_multigrid *mg)
@@ -233,8 +227,7 @@ static void leave(cmgi_multigrid *mg, bool levels)
     mg->cycle = NULL;
     mg->nested = NULL;
     mg->krylov = NULL;
-    mg->outdated = mg->borrowed = false;
-    mg->ready = false;
+    mg->outdated = mg->borrowed = mg->ready = false;
     if (levels) {
         mg->completion = (cmgi_completion){0};
         mg->envelope = NULL;
@@ -243,9 +236,7 @@ static void leave(cmgi_multigrid *mg, bool levels)
 
 static cmg_status build(cmgi_multigrid *mg, bool levels)
 {
-    if (levels) {
-        CMGI_TRY(cmgi_multigrid_complete(mg, (cmgi_meanwhile){0}));
-    }
+    CMGI_TRY(levels ? cmgi_multigrid_complete(mg, (cmgi_meanwhile){0}) : CMG_OK);
     CMGI_TRY(cmgi_memory_check(cmgi_multigrid_hierarchy(mg), &mg->options, &mg->schedule, 0));
     return cmgi_multigrid_build(mg);
 }

@@ -209,9 +209,7 @@ static cmg_status transfer_there(cmg_context *ctx, const cmgi_resident *P, const
     if (places_P || (places_R && R == NULL)) {
         CMGI_TRY(cmgi_dirichlet_clean_there(ctx, P, d[0], d[1], &clean));
     }
-    if (places_P) {
-        CMGI_TRY(cmgi_level_place_there(ctx, &clean, &ask[0], fine, &fine->P));
-    }
+    CMGI_TRY(places_P ? cmgi_level_place_there(ctx, &clean, &ask[0], fine, &fine->P) : CMG_OK);
     if (places_R && R != NULL) {
         CMGI_TRY(cmgi_dirichlet_clean_there(ctx, R, d[1], d[0], &clean_R));
         CMGI_TRY(cmgi_level_place_there(ctx, &clean_R, &ask[1], fine, &fine->R));
@@ -273,10 +271,7 @@ static cmg_status transfer_here(cmg_hierarchy *h, int l, const cmgi_level_option
         fine->restriction = cmgi_csr_pass_on(&R);
     }
     cmgi_csr_free(ctx, &R); /* P takes its place */
-    if (box == NULL) {
-        CMGI_TRY(place(ctx, &P.view, fine->perm, coarse->perm, ask, &fine->P));
-    }
-    return CMG_OK;
+    return box == NULL ? place(ctx, &P.view, fine->perm, coarse->perm, ask, &fine->P) : CMG_OK;
 }
 
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, int l, const cmgi_level_options *options,
@@ -374,10 +369,9 @@ static cmg_status fuse(cmg_context *ctx, const cmg_csr *A, bool smooths, const c
     CMGI_TRY(cmgi_restriction_fold(ctx, R, A, scale, &product, &fits));
     /* R S replaces A, R and the diagonal; R A replaces A, whose vector it saves */
     const cmg_size replaced = A->indptr[A->rows] + (smooths ? R->indptr[R->rows] : 0);
-    if (fits && (*out != NULL || product.indptr[product.rows] < replaced)) {
-        CMGI_TRY(place(ctx, &product.view, coarse->perm, fine->perm, ask, out));
-    }
-    return CMG_OK;
+    return fits && (*out != NULL || product.indptr[product.rows] < replaced)
+               ? place(ctx, &product.view, coarse->perm, fine->perm, ask, out)
+               : CMG_OK;
 }
 
 cmg_status cmgi_level_fuse(cmg_hierarchy *h, int l, const cmgi_level_options *options,

@@ -137,11 +137,7 @@ static cmg_status create_krylov(cmgi_multigrid *mg, cmg_krylov method)
 cmg_status cmgi_multigrid_take_method(cmgi_multigrid *mg, cmg_krylov method)
 {
     cmgi_krylov *before = mg->krylov;
-    const cmg_status status = create_krylov(mg, method);
-    if (status != CMG_OK) {
-        mg->krylov = before;
-        return status;
-    }
+    CMGI_TRY(create_krylov(mg, method));
     ++mg->builds;
     cmgi_krylov_destroy(&before);
     return CMG_OK;
@@ -228,21 +224,20 @@ cmg_status cmgi_multigrid_columns(cmgi_multigrid *mg, int columns, cmgi_multigri
     if (several->columns != columns || several->builds != mg->builds) {
         cmgi_multigrid_clear_columns(several);
     }
-    cmgi_cycle *cycle = several->cycle;
-    cmgi_cycle *start = several->nested;
-    cmgi_krylov *krylov = several->krylov;
+    const cmgi_multigrid before = *several;
     *several = *mg;
     several->columns = columns;
-    several->nested = start;
-    several->cycle = cycle;
-    several->krylov = krylov;
-    CMGI_TRY(cycle != NULL ? CMG_OK : cmgi_setup_cycle(mg, columns, false, &several->cycle));
-    CMGI_TRY(start != NULL || method != CMG_KRYLOV_SEMI
+    several->nested = before.nested;
+    several->cycle = before.cycle;
+    several->krylov = before.krylov;
+    CMGI_TRY(several->cycle != NULL ? CMG_OK
+                                    : cmgi_setup_cycle(mg, columns, false, &several->cycle));
+    CMGI_TRY(several->nested != NULL || method != CMG_KRYLOV_SEMI
                  ? CMG_OK
                  : cmgi_setup_cycle(mg, columns, true, &several->nested));
     CMGI_TRY(cmgi_columns_reserve(mg->levels.A, columns)); /* nothing is allocated in a recording */
     CMGI_TRY(cmgi_columns_reserve(cmgi_levels_rows(&mg->levels), columns));
-    CMGI_TRY(krylov != NULL ? CMG_OK : create_krylov(several, method));
+    CMGI_TRY(several->krylov != NULL ? CMG_OK : create_krylov(several, method));
     return cmgi_krylov_limit(several->krylov, &iteration);
 }
 
@@ -330,9 +325,7 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
         cmgi_krylov_drop_graphs(mg->krylov);
         cmgi_cycle_drop_graph(mg->cycle);
     }
-    if (status == CMG_OK) {
-        CMGI_TRY(renew_interval(mg));
-    }
+    CMGI_TRY(status == CMG_OK ? renew_interval(mg) : CMG_OK);
     mg->ready = status == CMG_OK;
     return status;
 }
@@ -355,8 +348,7 @@ void cmgi_multigrid_clear(cmgi_multigrid *mg)
     }
     cmgi_free(mg->ctx, levels->level);
     *levels = (cmgi_levels){0};
-    mg->outdated = mg->borrowed = false;
-    mg->ready = false;
+    mg->outdated = mg->borrowed = mg->ready = false;
 }
 
 bool cmgi_multigrid_nests_before(const cmgi_multigrid *mg)
@@ -413,9 +405,7 @@ static cmg_status solve(void *user, const double *b, double *x)
     for (int c = 0; c < mg->columns; ++c) {
         far = far || (in_range[c] && norm[c] > cmgi_krylov_tolerance(k, c));
     }
-    if (far) {
-        CMGI_TRY(improve_guess(mg, b, x));
-    }
+    CMGI_TRY(far ? improve_guess(mg, b, x) : CMG_OK);
     return cmgi_krylov_iterate(k, b, x);
 }
 

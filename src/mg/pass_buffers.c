@@ -26,9 +26,7 @@ static int choose_buffer(cmgi_cycle *cycle, const bool *taken, bool share, size_
             size >= bytes && (best == CMGI_NONE || best_size < bytes || size < best_size);
         const bool larger_misfit =
             size < bytes && best_size < bytes && (best == CMGI_NONE || size > best_size);
-        if (fits_tighter || larger_misfit) {
-            best = k;
-        }
+        best = fits_tighter || larger_misfit ? k : best;
     }
     if (best == CMGI_NONE) {
         best = cycle->nbuffers++;
@@ -98,10 +96,8 @@ static void assign(cmgi_cycle *cycle, const int *last, bool *taken, bool share)
 cmg_status cmgi_pass_buffers(cmgi_cycle *cycle, bool share)
 {
     cmg_context *ctx = cycle->ctx;
-    cmgi_scoped int *last = NULL;
-    cmgi_scoped bool *taken = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, cycle->nvalues, sizeof *last, &last));
-    CMGI_TRY(cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *taken, &taken));
+    CMGI_SCOPED(ctx, cycle->nvalues, int, last);
+    CMGI_SCOPED_ZERO(ctx, cycle->nvalues, bool, taken);
     CMGI_TRY(
         cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffer_bytes, &cycle->buffer_bytes));
     CMGI_TRY(cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffers, &cycle->buffers));

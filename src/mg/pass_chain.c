@@ -39,11 +39,10 @@ static bool begins(cmgi_step *step, const cmgi_box *box, cmg_size rows)
         step->A->rows != rows) {
         return false;
     }
-    if (step->beta == 0) {
-        return step->A->format->id == CMG_FORMAT_DIAGONAL;
-    }
-    return step->alpha == 1 && step->beta == 1 && step->c != step->in &&
-           cmgi_chain_transfers(step->A, box, CMGI_GRID_INTERPOLATION, &step->scale);
+    return step->beta == 0
+               ? step->A->format->id == CMG_FORMAT_DIAGONAL
+               : step->alpha == 1 && step->beta == 1 && step->c != step->in &&
+                     cmgi_chain_transfers(step->A, box, CMGI_GRID_INTERPOLATION, &step->scale);
 }
 
 /* Whether `step` goes on with what the one before it has made. */

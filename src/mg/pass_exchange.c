@@ -46,9 +46,7 @@ static cmgi_step part_of(const cmgi_step *step, cmgi_step_kind kind)
 static cmgi_step start_of(const cmgi_step *step)
 {
     cmgi_step start = part_of(step, CMGI_STEP_START);
-    start.b = CMGI_NONE;
-    start.c = CMGI_NONE;
-    start.e = CMGI_NONE;
+    start.b = start.c = start.e = CMGI_NONE;
     return start;
 }
 

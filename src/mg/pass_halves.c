@@ -45,9 +45,7 @@ static cmg_status find_box(cmg_context *ctx, cmg_hierarchy *h, int l, const cmgi
     }
     const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
     cmg_csr csr;
-    if (there == NULL) {
-        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &csr));
-    }
+    CMGI_TRY(there == NULL ? cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &csr) : CMG_OK);
     return cmgi_box_of_csr(ctx, there == NULL ? &csr : NULL, there, A->options.precision, box,
                            found);
 }
@@ -95,9 +93,7 @@ cmg_status cmgi_level_halves(cmg_context *ctx, cmg_hierarchy *h, int l, cmgi_lev
     bool found = false;
     const uint64_t versions[] = {level->version_P, level->version_R, level->version_D};
     level->halves = (cmgi_halves){0};
-    if (may_have_halves(ctx, level)) {
-        CMGI_TRY(find_box(ctx, h, l, level, &box, &found));
-    }
+    CMGI_TRY(may_have_halves(ctx, level) ? find_box(ctx, h, l, level, &box, &found) : CMG_OK);
     if (found) { /* of the P and R of before new values of A change nothing */
         level->halves.known = before.taken && before.precision == level->A->options.precision &&
                               memcmp(before.box.size, box.size, sizeof box.size) == 0 &&

@@ -31,10 +31,8 @@ static void drop_unread(cmgi_cycle *cycle)
 
 cmg_status cmgi_pass_zero(cmgi_cycle *cycle)
 {
-    cmgi_scoped int *alias = NULL;
-    cmgi_scoped bool *zero = NULL;
-    CMGI_TRY(cmgi_alloc(cycle->ctx, cycle->nvalues, sizeof *alias, &alias));
-    CMGI_TRY(cmgi_alloc_zero(cycle->ctx, cycle->nvalues, sizeof *zero, &zero));
+    CMGI_SCOPED(cycle->ctx, cycle->nvalues, int, alias);
+    CMGI_SCOPED_ZERO(cycle->ctx, cycle->nvalues, bool, zero);
     for (int v = 0; v < cycle->nvalues; ++v) {
         alias[v] = v;
     }

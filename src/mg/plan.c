@@ -49,11 +49,9 @@ cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
         made.messages = talk.messages;
         made.link_bytes = step->kind == CMGI_STEP_START ? talk.bytes : talk.gathered;
     }
-    made.plain = made.bytes;
     made.compression = product ? step->A->compression : NULL;
-    if (made.compression != NULL) {
-        made.plain = made.bytes - step->A->bytes + made.compression->plain;
-    }
+    made.plain = made.compression == NULL ? made.bytes
+                                          : made.bytes - step->A->bytes + made.compression->plain;
     return cmgi_sized_fill(s->ctx, "cmg_step_info", &made, sizeof made, info);
 }
 
@@ -84,13 +82,9 @@ static cmg_status record_cycle(cmgi_cycle *cycle, const void *r, void *z, void *
     cmg_status status = backend->mark(ctx, 0);
     for (int i = 0; i < cycle->nsteps && status == CMG_OK; ++i) {
         status = cmgi_cycle_step(cycle, i, r, z);
-        if (status == CMG_OK) {
-            status = backend->mark(ctx, i + 1);
-        }
+        status = status == CMG_OK ? backend->mark(ctx, i + 1) : status;
     }
-    if (status == CMG_OK) {
-        status = backend->mark(ctx, cycle->nsteps + 1);
-    }
+    status = status == CMG_OK ? backend->mark(ctx, cycle->nsteps + 1) : status;
     const cmg_status ended = backend->graph_end(ctx, status == CMG_OK ? graph : NULL);
     return status != CMG_OK ? status : ended;
 }
@@ -119,13 +113,12 @@ cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
     CMGI_CHECK(s->ctx, s->mg.ready, CMG_ERR_STATE, CMGI_NOT_READY);
     cmgi_cycle *cycle = s->mg.cycle;
     const cmg_size n = s->mg.levels.level[0].rows;
-    cmgi_scoped double *samples = NULL;
     const cmgi_krylov *k = s->mg.krylov;
     void *r = k->rounded;
     void *z = k->image;
     void *graph = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)cycle->nsteps * repeats, sizeof *samples, &samples));
+    CMGI_SCOPED(ctx, (cmg_size)cycle->nsteps * repeats, double, samples);
     CMGI_TRY(ctx->backend->random(ctx, cmgi_cycle_precision(cycle), n, 1, 0, r));
     CMGI_TRY(cmgi_cycle_run(cycle, r, z));
     if (ctx->backend->mark_reserve != NULL) {

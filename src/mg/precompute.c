@@ -61,8 +61,7 @@ static double sample(cmg_context *ctx, const cmg_csr *A, const cmgi_smoother_fac
         y = swap;
     }
     for (cmg_size i = 0; i < A->rows; ++i) {
-        const double r = g[i] - x[i];
-        sum += r * r;
+        sum += (g[i] - x[i]) * (g[i] - x[i]);
     }
     return sum;
 }
@@ -77,12 +76,11 @@ static cmg_status find_quality(cmg_context *ctx, const cmg_csr *A, const cmgi_sm
 {
     cmgi_scoped_csr decoupled = {0};
     bool symmetric = false;
-    cmgi_scoped double *work = NULL;
     double sum = 0;
     uint64_t seed = 1990;
     const cmg_size n = A->rows;
     CMGI_TRY(cmgi_decouple(ctx, A, false, &decoupled, &symmetric));
-    CMGI_TRY(cmgi_alloc(ctx, 3 * n, sizeof *work, &work));
+    CMGI_SCOPED(ctx, 3 * n, double, work);
     for (int s = 0; s < SAMPLES; ++s) {
         for (cmg_size i = 0; i < n; ++i) {
             work[i] = cmgi_random(&seed) < 0.5 ? -1 : 1;
@@ -130,8 +128,7 @@ cmg_status cmg_hierarchy_smooth(cmg_hierarchy *h, int level, const char *smoothe
     CMGI_TRY(cmgi_sized_check(h->ctx, "cmg_smoother_info", info, sizeof *info));
     cmg_context *ctx = h->ctx;
     cmg_smoother_info made;
-    cmgi_scoped cmgi_smoother_factors *M = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *M, &M));
+    CMGI_SCOPED_ZERO(ctx, 1, cmgi_smoother_factors, M);
     CMGI_RELEASED(cmgi_smoother_factors_clear, ctx, M);
     ctx->level = level + 1;
     cmg_status status = make(h, level, smoother, M, info != NULL ? &made : NULL);

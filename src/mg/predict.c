@@ -73,8 +73,7 @@ cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numbering, uint
         const int block = cmgi_hierarchy_block(h, l);
         CMGI_TRY(
             cmgi_order_expand(h->ctx, order[l], h->level[l].A.rows / block, block, &p.order[l]));
-        cmgi_free(h->ctx, order[l]);
-        order[l] = NULL;
+        cmgi_free(h->ctx, cmgi_pass_on(&order[l]));
     }
     for (int l = 0; l < h->levels; ++l) {
         CMGI_TRY(predict_level(&p, l, &levels[l]));

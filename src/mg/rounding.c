@@ -84,7 +84,6 @@ cmg_status cmgi_rounding_look(cmgi_multigrid *mg, const double *b, const double 
     const cmg_size n = k->system.n;
     const size_t bytes = (size_t)n * sizeof(double);
     cmg_csr A;
-    cmgi_scoped double *host = NULL;
     const cmg_outcome outcome = k->column->outcome;
     const bool may_be_rounding = outcome == CMG_STAGNATED || outcome == CMG_ITERATION_LIMIT ||
                                  outcome == CMG_BREAKDOWN ||
@@ -95,7 +94,7 @@ cmg_status cmgi_rounding_look(cmgi_multigrid *mg, const double *b, const double 
     }
     double level = 0;
     double own = 0; /* ||b - A x|| */
-    CMGI_TRY(cmgi_alloc(ctx, 4 * n, sizeof *host, &host));
+    CMGI_SCOPED(ctx, 4 * n, double, host);
     CMGI_TRY(cmgi_to_host(ctx, host, b, bytes));
     CMGI_TRY(cmgi_to_host(ctx, host + n, x, bytes));
     if (mg->divided != NULL) {

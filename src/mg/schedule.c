@@ -163,9 +163,7 @@ cmg_values cmgi_schedule_least(const cmgi_schedule *schedule)
     cmg_values least = CMG_VALUES_FULL;
     for (int l = 0; l < CMGI_MAX_LEVELS; ++l) {
         for (int role = 0; role < CMGI_ROLES; ++role) {
-            if (schedule->given[l][role] && schedule->values[l][role] > least) {
-                least = schedule->values[l][role];
-            }
+            least = schedule->values[l][role] > least ? schedule->values[l][role] : least;
         }
     }
     return least;

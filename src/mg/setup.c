@@ -162,10 +162,7 @@ static cmg_status build_finest(cmgi_multigrid *mg)
     cmgi_threads_adapt(mg->ctx);
     options.twin = after && mg->options.precision == CMG_FP32 ? &twin : NULL;
     CMGI_TRY(cmgi_level_matrix(h, 0, &options, outer, &mg->levels.level[0]));
-    if (after) {
-        CMGI_TRY(build_outer(mg, &options.matrix, options.twin));
-    }
-    return CMG_OK;
+    return after ? build_outer(mg, &options.matrix, options.twin) : CMG_OK;
 }
 
 static cmg_status make_room(cmgi_multigrid *mg, int levels)

@@ -87,17 +87,14 @@ static cmg_status begin(cmg_solver *s, bool renumbers)
 {
     cmg_hierarchy *h = s->mg.h;
     const cmgi_resident *A = cmgi_hierarchy_there(h, 0, CMG_ROLE_A);
-    if (A != NULL && A->staged && !renumbers) {
-        CMGI_TRY(cmgi_multigrid_begin(&s->mg));
-    }
+    CMGI_TRY(A != NULL && A->staged && !renumbers ? cmgi_multigrid_begin(&s->mg) : CMG_OK);
     double lap = cmgi_seconds();
-    cmg_status status = cmgi_hierarchy_arrive(h, false);
+    const cmg_status status = cmgi_hierarchy_arrive(h, false);
     cmgi_setup_lap(&s->mg.levels, CMG_SETUP_UPLOAD, &lap);
     if (status == CMG_ERR_MEMORY) {
         stay(&s->mg);
-        status = CMG_OK;
     }
-    return status;
+    return status == CMG_ERR_MEMORY ? CMG_OK : status;
 }
 
 /* Rows that repeat, of what is on the device to stay: P and R serve R A P alone. */
@@ -178,9 +175,7 @@ static cmg_status set_up(cmg_solver *made, const cmg_solver_options *own, double
     cmg_context *ctx = made->ctx;
     double lap = start;
     CMGI_TRY(take_options(made, own));
-    if (ctx->group == NULL) {
-        CMGI_TRY(prepare(made, own, &lap));
-    }
+    CMGI_TRY(ctx->group == NULL ? prepare(made, own, &lap) : CMG_OK);
     const long long waits = ctx->waits;
     CMGI_TRY(complete_staged(&made->mg));
     cmgi_log(ctx, CMG_LOG_DEBUG, "set-up: completion, %.3g ms, %lld waits",
@@ -231,8 +226,7 @@ static void drop_columns(cmg_solver *s)
 {
     if (s->columns != NULL) {
         cmgi_columns_clear(s->ctx, s->columns);
-        CMGI_FREE(s->ctx, s->columns);
-        s->columns = NULL;
+        cmgi_free(s->ctx, cmgi_pass_on(&s->columns));
     }
     s->report.history = s->several ? NULL : s->report.history;
     s->several = false;
@@ -358,9 +352,7 @@ static cmg_status take_limits(cmg_solver *s, const cmg_solver_options *o)
     cmgi_iteration_options limits = cmgi_solver_iteration(&own, own.krylov);
     limits.low = s->mg.interval.low;
     limits.high = s->mg.interval.high;
-    if (s->mg.krylov != NULL) {
-        CMGI_TRY(cmgi_krylov_limit(s->mg.krylov, &limits));
-    }
+    CMGI_TRY(s->mg.krylov != NULL ? cmgi_krylov_limit(s->mg.krylov, &limits) : CMG_OK);
     if (own.max_it != s->mg.options.max_it) { /* their histories are as long */
         drop_columns(s);
     }
@@ -375,11 +367,9 @@ cmg_status cmg_solver_set_limits(cmg_solver *s, double rtol, double atol, int ma
     o.rtol = rtol < 0 ? o.rtol : rtol;
     o.atol = atol < 0 ? o.atol : atol;
     o.max_it = max_it == 0 ? o.max_it : max_it;
-    if (o.rtol == s->mg.options.rtol && o.atol == s->mg.options.atol &&
-        o.max_it == s->mg.options.max_it) {
-        return CMG_OK;
-    }
-    return take_limits(s, &o);
+    const bool same = o.rtol == s->mg.options.rtol && o.atol == s->mg.options.atol &&
+                      o.max_it == s->mg.options.max_it;
+    return same ? CMG_OK : take_limits(s, &o);
 }
 
 cmg_status cmg_solver_set_monitor(cmg_solver *s, cmg_monitor_fn monitor, void *user)
@@ -483,10 +473,9 @@ cmg_status cmg_solver_refresh(cmg_solver *s)
 double cmg_solver_setup_seconds(const cmg_solver *s, cmg_setup_part part)
 {
     const int p = (int)part;
-    if (s == NULL || p < 0 || p > CMG_SETUP_PARTS) {
-        return 0;
-    }
-    return p < CMG_SETUP_PARTS ? s->report.setup_part[p] : s->report.setup_seconds;
+    return s == NULL || p < 0 || p > CMG_SETUP_PARTS ? 0
+           : p < CMG_SETUP_PARTS                     ? s->report.setup_part[p]
+                                                     : s->report.setup_seconds;
 }
 
 const char *cmg_solver_note(const cmg_solver *s, int i)

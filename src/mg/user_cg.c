@@ -30,10 +30,9 @@ static cmg_status apply_operator(cmg_context *ctx, const cmg_operator *op, const
     const cmg_status status = op->apply(op->user, &in, &out);
     CMGI_CHECK(ctx, status >= CMG_OK && status <= CMG_ERR_INTERNAL, CMG_ERR_ARG,
                "cg: an operator returned the status %d, which does not exist", (int)status);
-    if (status != CMG_OK && ctx->message[0] == '\0') {
-        return cmgi_fail(ctx, status, "cg: an operator returned %s", cmg_status_name(status));
-    }
-    return status;
+    return status == CMG_OK || ctx->message[0] != '\0'
+               ? status
+               : cmgi_fail(ctx, status, "cg: an operator returned %s", cmg_status_name(status));
 }
 
 static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy,
@@ -120,8 +119,7 @@ cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_oper
                "cg: operators have one precision, defect correction needs two");
     CMGI_CHECK(ctx, own.krylov != CMG_KRYLOV_SEMI, CMG_ERR_UNSUPPORTED,
                "cg: of operators the interval of eigenvalues that krylov=semi needs is not known");
-    cmgi_scoped cmg_cg_solver *made = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    CMGI_SCOPED_ZERO(ctx, 1, cmg_cg_solver, made);
     made->ctx = ctx;
     atomic_flag_clear(&made->busy);
     made->A = *A;
@@ -155,9 +153,8 @@ cmg_status cmg_cg_set_limits(cmg_cg_solver *cg, double rtol, double atol, int ma
 void cmg_cg_destroy(cmg_cg_solver **cg)
 {
     if (cg != NULL && *cg != NULL) {
-        cmg_context *ctx = (*cg)->ctx;
         cmgi_krylov_destroy(&(*cg)->krylov);
-        cmgi_free(ctx, *cg);
+        cmgi_free((*cg)->ctx, *cg);
         *cg = NULL;
     }
 }

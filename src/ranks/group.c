@@ -19,8 +19,7 @@ cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, const cmg
                                    size_t size, void *all)
 {
     const int ranks = cmgi_ranks(ctx);
-    cmgi_scoped size_t *offsets = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *offsets, &offsets));
+    CMGI_SCOPED(ctx, ranks + 1, size_t, offsets);
     for (int r = 0; r <= ranks; ++r) {
         offsets[r] = (size_t)(part != NULL ? part[r] : r) * size;
     }
@@ -97,11 +96,9 @@ cmg_status cmgi_group_swap(cmg_context *ctx, size_t size, const void *send, cons
     const int ranks = cmgi_ranks(ctx);
     const int me = cmgi_rank(ctx);
     const size_t own = (size_t)(send_at[me + 1] - send_at[me]) * size;
-    cmgi_scoped cmg_size *counts = NULL;
-    cmgi_scoped cmg_message *messages = NULL;
     cmgi_scoped char *made = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)ranks * (ranks + 1), sizeof *counts, &counts));
-    CMGI_TRY(cmgi_alloc(ctx, 2 * (cmg_size)ranks, sizeof *messages, &messages));
+    CMGI_SCOPED(ctx, (cmg_size)ranks * (ranks + 1), cmg_size, counts);
+    CMGI_SCOPED(ctx, 2 * (cmg_size)ranks, cmg_message, messages);
     CMGI_TRY(cmgi_group_gather(ctx, send_at, ((size_t)ranks + 1) * sizeof *send_at, counts));
     receive_at[0] = 0;
     for (int r = 0; r < ranks; ++r) {

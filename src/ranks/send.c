@@ -100,8 +100,7 @@ void cmgi_stretches_leave_device(cmg_context *ctx, cmgi_stretches *S)
     S->there = false;
     cmgi_resident_free(ctx, &S->inner);
     cmgi_resident_free(ctx, &S->own);
-    CMGI_FREE_DEVICE(ctx, S->inner_indptr);
-    S->inner_indptr = NULL;
+    cmgi_free_device(ctx, cmgi_pass_on(&S->inner_indptr));
 }
 
 cmg_status cmgi_stretches_send(cmg_context *ctx, cmgi_stretches *S)

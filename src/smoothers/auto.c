@@ -141,9 +141,7 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, cmgi_smoo
     }
     CMGI_TRY(cmgi_smoother_source_here(source, &here));
     CMGI_TRY(cmgi_csr_transpose(ctx, &here.A, &T));
-    if (!has_sorted_rows(&here.A)) {
-        CMGI_TRY(cmgi_csr_transpose(ctx, &T.view, &A));
-    }
+    CMGI_TRY(!has_sorted_rows(&here.A) ? cmgi_csr_transpose(ctx, &T.view, &A) : CMG_OK);
     sums[0] = skew_part(&here, A.indptr != NULL ? &A.view : &here.A, &T.view, &sums[1]);
     CMGI_TRY(cmgi_all_sum(ctx, sums, 2));
     if (sums[0] <= MILD * MILD * sums[1]) {
@@ -158,10 +156,8 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, cmgi_smoo
     }
     const bool convection = sums[0] > CONVECTION * CONVECTION * sums[1];
     const char *name = convection ? "ainv" : "spai";
-    if (source->frame != NULL && convection) {
-        return cmgi_fail(ctx, CMG_ERR_ARG,
-                         "smoother auto: convection rules, and AINV needs all rows on one rank");
-    }
+    CMGI_CHECK(ctx, source->frame == NULL || !convection, CMG_ERR_ARG,
+               "smoother auto: convection rules, and AINV needs all rows on one rank");
     cmgi_smoother_factors_clear(ctx, out);
     CMGI_TRY(cmgi_smoother_make(&here, name, 0, out));
     choose(name, convection ? "convection rules in A" : "A is not symmetric", out);
@@ -213,10 +209,10 @@ static void make_symmetric(const cmgi_smoother_source *source, const cmgi_spectr
     const cmg_hierarchy *h = source->h;
     const int next = source->level + 1;
     const bool algebraic = h != NULL && next < h->levels && h->level[next].block > 0;
-    const int line_degree = algebraic ? ALGEBRAIC_DEGREE : LINE_DEGREE;
-    make_polynomial(
-        lines >= LINES ? line_degree : DEGREE, largest,
-        lines >= LINES ? "rows are coupled along lines" : "A is symmetric positive definite", out);
+    const bool along = lines >= LINES;
+    make_polynomial(along ? (algebraic ? ALGEBRAIC_DEGREE : LINE_DEGREE) : DEGREE, largest,
+                    along ? "rows are coupled along lines" : "A is symmetric positive definite",
+                    out);
 }
 
 static cmg_status make(const cmgi_smoother_source *given, cmgi_smoother_factors *out)

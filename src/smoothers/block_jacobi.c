@@ -86,13 +86,12 @@ static cmg_status invert_blocks(const cmgi_smoother_source *source, const cmg_cs
 
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
-    cmg_context *ctx = source->ctx;
     cmgi_scoped_csr B = {0};
     cmg_size size = 0;
     bool symmetric = false;
     out->factors = 1;
     CMGI_TRY(block_size(source, &size));
-    CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
+    CMGI_TRY(cmgi_decouple(source->ctx, &source->A, false, &B, &symmetric));
     return invert_blocks(source, symmetric ? &B.view : &source->A, symmetric, size,
                          &out->factor[0]);
 }

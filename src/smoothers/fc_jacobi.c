@@ -80,11 +80,9 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
 {
     cmg_context *ctx = source->ctx;
     const cmg_size n = source->A.rows;
-    cmgi_scoped double *inverse = NULL;
-    cmgi_scoped bool *coarse = NULL;
     bool found = false;
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *inverse, &inverse));
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *coarse, &coarse));
+    CMGI_SCOPED(ctx, n, double, inverse);
+    CMGI_SCOPED(ctx, n, bool, coarse);
     CMGI_TRY(find_coarse(source, coarse, &found));
     cmgi_csr_diagonal(ctx, &source->A, inverse);
     CMGI_TRY(cmgi_invert_at(ctx, CMGI_HOST, n, inverse, inverse));

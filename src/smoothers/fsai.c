@@ -170,10 +170,8 @@ static cmg_status make_factor(making *w, cmgi_csr *G)
 static void release(making *w)
 {
     cmg_context *ctx = w->source->ctx;
-    CMGI_FREE_AT(ctx, w->at, w->to.length, w->longest);
+    CMGI_FREE_AT(ctx, w->at, cmgi_pass_on(&w->to.length), cmgi_pass_on(&w->longest));
     cmgi_csr_free_at(ctx, w->at, &w->to.G);
-    w->to.length = NULL;
-    w->longest = NULL;
 }
 
 /* The pattern of S B S to a power, on the host. */
@@ -219,9 +217,7 @@ static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_residen
     *made = w.made;
     release(&w); /* before the transposition takes memory */
     cmgi_prepared_free(ctx, &p);
-    if (w.made) {
-        CMGI_TRY(cmgi_csr_transpose_at(ctx, w.at, &G[0].view, w.nnz, &G[1]));
-    }
+    CMGI_TRY(w.made ? cmgi_csr_transpose_at(ctx, w.at, &G[0].view, w.nnz, &G[1]) : CMG_OK);
     for (int k = 0; k < 2 && w.made; ++k) {
         CMGI_TRY(cmgi_take_made(ctx, w.at, &G[k], w.nnz, source->there != NULL, &factor[k]));
     }

@@ -68,9 +68,7 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     bool symmetric = false;
     out->factors = 1;
     CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
-    if (!symmetric) {
-        CMGI_TRY(cmgi_csr_transpose(ctx, &source->A, &transposed));
-    }
+    CMGI_TRY(!symmetric ? cmgi_csr_transpose(ctx, &source->A, &transposed) : CMG_OK);
     CMGI_TRY(solve_rows(source, symmetric ? &B.view : &source->A,
                         symmetric ? &B.view : &transposed.view, M));
     return symmetric ? cmgi_symmetrize(ctx, M) : CMG_OK;

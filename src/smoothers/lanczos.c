@@ -79,9 +79,7 @@ static bool ends(const cmgi_pencil *P, int k)
 /* q = A p_k; with D^-1 alone t has p_0, and A p_0 is in q before. */
 static cmg_status apply(const cmgi_pencil *P, bool look, int k)
 {
-    if (look && k == 1) {
-        CMGI_TRY(cmgi_pencil_dot(P, P->p, P->q, THERE));
-    }
+    CMGI_TRY(look && k == 1 ? cmgi_pencil_dot(P, P->p, P->q, THERE) : CMG_OK);
     CMGI_TRY(cmgi_pencil_multiply(P->A, P->p, P->q));
     if (look && k == 0) {
         return P->ctx->backend->axpby(P->ctx, P->precision, P->n, 1, P->p, 0, P->t);

@@ -31,11 +31,10 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
         set_ones(ctx, S);
         return CMG_OK;
     }
-    cmgi_scoped double *diagonal = NULL;
     cmgi_scoped_csr B = {.rows = A->rows, .cols = A->cols};
     cmgi_scoped_csr made = {0};
     cmg_size nnz = 0;
-    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *diagonal, &diagonal));
+    CMGI_SCOPED(ctx, A->rows, double, diagonal);
     cmgi_csr_diagonal(ctx, A, diagonal);
     selection strong = {.A = *A, .diagonal = diagonal, .tau = tau, .bare = true};
     CMGI_TRY(select_entries(ctx, CMGI_HOST, &strong, &B, &nnz));
@@ -43,8 +42,7 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
     set_ones(ctx, &B);
     for (int p = 1; p < power; ++p) {
         cmgi_csr product = {0};
-        const cmg_csr *left = p > 1 ? &made.view : &B.view;
-        CMGI_TRY(cmgi_csr_multiply(ctx, left, &B.view, &product));
+        CMGI_TRY(cmgi_csr_multiply(ctx, p > 1 ? &made.view : &B.view, &B.view, &product));
         cmgi_csr_free(ctx, &made);
         made = product;
         set_ones(ctx, &made);
@@ -117,9 +115,7 @@ static cmg_status is_symmetric(cmg_context *ctx, const cmgi_prepared *p, bool *s
     const cmg_size few = look ? SMALL / 4 : p->A.rows;
     cmg_size bad = 0;
     CMGI_TRY(count_asymmetric(ctx, p->at, few, &s, &bad));
-    if (look && bad == 0) {
-        CMGI_TRY(count_asymmetric(ctx, p->at, p->A.rows, &s, &bad));
-    }
+    CMGI_TRY(look && bad == 0 ? count_asymmetric(ctx, p->at, p->A.rows, &s, &bad) : CMG_OK);
     *symmetric = bad == 0;
     return CMG_OK;
 }
@@ -183,9 +179,7 @@ cmg_status cmgi_take_made(cmg_context *ctx, cmgi_place at, cmgi_csr *made, cmg_s
     R.facts.beside = made->rows; /* all of it is looked at where that may be wrong */
     *made = (cmgi_csr){0};
     CMGI_TRY(cmgi_resident_kernels_of(ctx)->rows(ctx, &R.csr, &R));
-    if (R.rows.longest <= 1) {
-        CMGI_TRY(cmgi_resident_look_again(ctx, &R));
-    }
+    CMGI_TRY(R.rows.longest <= 1 ? cmgi_resident_look_again(ctx, &R) : CMG_OK);
     return resident ? cmgi_resident_attach(ctx, &R, M) : cmgi_resident_fetch(ctx, &R.csr, nnz, M);
 }
 

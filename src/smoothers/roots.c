@@ -182,11 +182,7 @@ static double find_constant(int n, const double *x, const double *w, double *q)
     for (int step = 0; step < 200; ++step) {
         const double C = sqrt(low * high);
         prescribe(n, x, C, q);
-        if (slope(n, x, w, q) + 1 / (2 * C) > 0) {
-            low = C;
-        } else {
-            high = C;
-        }
+        *(slope(n, x, w, q) + 1 / (2 * C) > 0 ? &low : &high) = C;
     }
     prescribe(n, x, low, q);
     return low;
@@ -199,11 +195,7 @@ static double find_root(int n, const double *x, const double *w, const double *q
     double high = x[i + 1];
     for (int step = 0; step < 100; ++step) {
         const double middle = 0.5 * (low + high);
-        if (interpolate(n, x, w, q, middle) * q[i] > 0) {
-            low = middle;
-        } else {
-            high = middle;
-        }
+        *(interpolate(n, x, w, q, middle) * q[i] > 0 ? &low : &high) = middle;
     }
     return 0.5 * (low + high);
 }
@@ -217,11 +209,7 @@ static double find_extremum(int n, const double *theta, double C, double low, do
         for (int j = 0; j < n; ++j) {
             derivative += 1 / (middle - theta[j]);
         }
-        if (derivative > 0) {
-            low = middle;
-        } else {
-            high = middle;
-        }
+        *(derivative > 0 ? &low : &high) = middle;
     }
     return 0.5 * (low + high);
 }

@@ -36,6 +36,5 @@ void cmgi_row_work_destroy(cmg_context *ctx, cmgi_row_work **work)
         cmgi_index_map_destroy(ctx, &(*work)[t].map);
         cmgi_free(ctx, (*work)[t].H);
     }
-    cmgi_free(ctx, *work);
-    *work = NULL;
+    cmgi_free(ctx, cmgi_pass_on(work));
 }

@@ -288,9 +288,7 @@ static cmg_status run(process *P, const cmg_csr *A, const cmg_csr *T, family *Z,
 {
     for (cmg_size i = 0; i < P->n; ++i) {
         double norm2 = 0;
-        if (i % 16384 == 0) {
-            CMGI_TRY(cmgi_progress(P->ctx, P->name, i, P->n));
-        }
+        CMGI_TRY(i % 16384 == 0 ? cmgi_progress(P->ctx, P->name, i, P->n) : CMG_OK);
         cap_column(P, &Z->columns[i], i);
         if (T != NULL) {
             cap_column(P, &W->columns[i], i);
@@ -413,7 +411,6 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
     cmgi_scoped_csr Zt = {0};
     cmgi_scoped_csr Wt = {0};
     cmgi_scoped double *s = NULL;
-    cmgi_scoped double *pivot = NULL;
     if (value[SCALE] == YES) {
         CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *s, &s));
         cmgi_csr_diagonal(ctx, &A->view, s);
@@ -422,18 +419,13 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
         }
         (void)cmgi_csr_scale(ctx, CMGI_HOST, s, s, A);
     }
-    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *pivot, &pivot));
-    if (!symmetric) {
-        CMGI_TRY(cmgi_csr_transpose(ctx, &A->view, &transposed));
-    }
+    CMGI_SCOPED(ctx, A->rows, double, pivot);
+    CMGI_TRY(!symmetric ? cmgi_csr_transpose(ctx, &A->view, &transposed) : CMG_OK);
     CMGI_TRY(biconjugate(&P, &A->view, symmetric ? NULL : &transposed.view, &Zt, &Wt, pivot));
     (void)cmgi_csr_scale(ctx, CMGI_HOST, NULL, s, &Zt);
     (void)cmgi_csr_scale(ctx, CMGI_HOST, NULL, s, &Wt);
     CMGI_TRY(make_factors(ctx, &Zt, symmetric ? NULL : &Wt, pivot, (int)value[FORM], out));
-    if (value[FORM] == PRODUCT) {
-        CMGI_TRY(multiply_out(ctx, out));
-    }
-    return CMG_OK;
+    return value[FORM] == PRODUCT ? multiply_out(ctx, out) : CMG_OK;
 }
 
 static cmg_status make_sainv(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
@@ -453,9 +445,8 @@ static cmg_status make_sainv(const cmgi_smoother_source *source, cmgi_smoother_f
 
 static cmg_status make_ainv(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
-    cmg_context *ctx = source->ctx;
     cmgi_scoped_csr B = {0};
-    CMGI_TRY(cmgi_csr_copy(ctx, &source->A, &B));
+    CMGI_TRY(cmgi_csr_copy(source->ctx, &source->A, &B));
     return make(source, "ainv", &B, false, out);
 }
 

@@ -145,9 +145,7 @@ static cmg_status try_device(const cmgi_smoother_source *source, const char *nam
     cmg_context *ctx = source->ctx;
     cmgi_resident sent = {0};
     CMGI_RELEASED(cmgi_resident_free, ctx, &sent);
-    if (source->there == NULL) {
-        CMGI_TRY(cmgi_resident_send(ctx, &source->A, &sent));
-    }
+    CMGI_TRY(source->there == NULL ? cmgi_resident_send(ctx, &source->A, &sent) : CMG_OK);
     const cmgi_resident *A = source->there != NULL ? source->there : &sent;
     if (A->csr.rows > 0 && A->rows.longest <= CMGI_LONGEST_SORTED) {
         CMGI_TRY(make(source, A, factor, made));
@@ -206,10 +204,7 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, dou
         CMGI_TRY(check_matrix(&with_arguments, method->name));
     }
     CMGI_TRY(method->make(&with_arguments, out));
-    double scale = omega != 0 ? omega : method->omega;
-    if (arguments.omega != 0) {
-        scale = arguments.omega;
-    }
+    double scale = arguments.omega != 0 ? arguments.omega : omega != 0 ? omega : method->omega;
     const bool estimated = arguments.omega_auto || scale == CMGI_OMEGA_AUTO;
     if (later != NULL) {
         *later = estimated && method->later;
@@ -339,7 +334,6 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
 {
     cmg_context *ctx = source->ctx;
     cmgi_smoother_source with_bounds = *source;
-    cmgi_scoped cmgi_smoother_factors *out = NULL;
     const bool stored = ctx->backend->alloc != NULL && source->frame == NULL &&
                         options->perm == NULL && options->matrix.values == CMG_VALUES_FULL;
     bool later = false;
@@ -358,7 +352,7 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     }
     with_bounds.kept = s->kept;
     cmgi_spectra_begin(s->kept);
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *out, &out));
+    CMGI_SCOPED_ZERO(ctx, 1, cmgi_smoother_factors, out);
     CMGI_RELEASED(cmgi_smoother_factors_clear, ctx, out);
     CMGI_TRY(make(&with_bounds, options->name, options->omega, out, stored ? &later : NULL));
     for (int k = 0; k < out->factors; ++k) {
@@ -394,8 +388,7 @@ void cmgi_smoother_clear(cmg_context *ctx, cmgi_smoother *s)
     for (int k = 0; k < CMGI_MAX_FACTORS; ++k) {
         cmg_matrix_destroy(&s->factor[k]);
     }
-    cmgi_free(ctx, s->kept);
-    s->kept = NULL;
+    cmgi_free(ctx, cmgi_pass_on(&s->kept));
     s->factors = 0;
     s->undamped = false;
 }

@@ -56,9 +56,8 @@ static cmg_status make_static(cmg_context *ctx, const cmg_csr *A, bool counted, 
     static cmg_status (*const own[2])(cmg_context *, const cmg_csr *, bool, cmgi_csr *,
                                       bool *) = {NULL, CMGI_CUDA_FN(cmgi_spai_static_cuda)};
     bool made = false;
-    if (own[cmgi_column(ctx)] != NULL) {
-        CMGI_TRY(own[cmgi_column(ctx)](ctx, A, counted, S, &made));
-    }
+    CMGI_TRY(own[cmgi_column(ctx)] != NULL ? own[cmgi_column(ctx)](ctx, A, counted, S, &made)
+                                           : CMG_OK);
     return made ? CMG_OK : cmgi_spai_static(ctx, A, counted, S);
 }
 
@@ -127,9 +126,7 @@ static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_residen
     if (!*made) {
         return CMG_OK;
     }
-    if (p.s != NULL) {
-        CMGI_TRY(cmgi_csr_scale(ctx, p.at, p.s, p.s, &S));
-    }
+    CMGI_TRY(p.s != NULL ? cmgi_csr_scale(ctx, p.at, p.s, p.s, &S) : CMG_OK);
     if (p.symmetric) {
         CMGI_TRY(device != NULL ? cmgi_symmetrize_at(ctx, p.at, &S, &nnz)
                                 : cmgi_symmetrize(ctx, &S));

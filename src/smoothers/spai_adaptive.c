@@ -105,8 +105,7 @@ static cmg_size grow_row(const grower *g, cmg_size i, cmg_index *J, cmg_size len
         if (residual(g, i, J, length, work) <= g->growth->epsilon) {
             break;
         }
-        const double mean = find_candidates(g, J, length, work, c);
-        const cmg_size longer = enlarge(g, mean, c, J, length);
+        const cmg_size longer = enlarge(g, find_candidates(g, J, length, work, c), c, J, length);
         if (longer == length) {
             break;
         }
@@ -155,7 +154,6 @@ cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spa
     const cmg_size local = smaller(room * cmgi_csr_longest_row(A), A->cols);
     cmgi_scoped_csr transposed = {0};
     cmgi_scoped_csr made = {0};
-    cmgi_scoped double *norm2 = NULL;
     cmg_size bad = 0;
     grower g = {.A = A, .growth = growth, .counted = counted, .S = S};
     CMGI_RELEASED(cmgi_slab_free, ctx, &g.rows);
@@ -163,7 +161,7 @@ cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spa
     CMGI_RELEASED(cmgi_row_work_destroy, ctx, &g.found);
     CMGI_TRY(cmgi_csr_transpose(ctx, A, &transposed));
     g.T = &transposed.view;
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *norm2, &norm2));
+    CMGI_SCOPED(ctx, n, double, norm2);
     squared_norms(ctx, A, norm2);
     g.norm2 = norm2;
     CMGI_TRY(cmgi_slab_create(ctx, n, room, &g.rows));

@@ -103,8 +103,7 @@ void cmgi_spai_work_destroy(cmg_context *ctx, cmgi_spai_work **work)
         CMGI_FREE(ctx, w->list, w->local, w->L, w->b, w->weight, w->diagonal, w->x, w->rows,
                   w->place, w->G);
     }
-    cmgi_free(ctx, *work);
-    *work = NULL;
+    cmgi_free(ctx, cmgi_pass_on(work));
 }
 
 /*

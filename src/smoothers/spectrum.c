@@ -43,14 +43,11 @@ static cmg_status start_vector(const problem *P, uint64_t seed, void *x)
  */
 static double asymmetry_allowed(const cmg_matrix *A)
 {
-    switch (cmgi_matrix_values(A)) {
-    case CMG_VALUES_FULL:
-        return A->options.precision == CMG_FP64 ? 1e-8 : 1e-5;
-    case CMG_VALUES_FP8:
-        return 0.2;
-    default:
-        return 0.02;
-    }
+    const cmg_values values = cmgi_matrix_values(A);
+    return values == CMG_VALUES_FP8           ? 0.2
+           : values != CMG_VALUES_FULL        ? 0.02
+           : A->options.precision == CMG_FP64 ? 1e-8
+                                              : 1e-5;
 }
 
 /*
@@ -180,19 +177,15 @@ static cmg_status make_mask(problem *P, const cmgi_smoother_source *source)
 static cmg_status prepare(const cmgi_smoother_source *source, const cmgi_csr *factor, int factors,
                           problem *P)
 {
-    if (source->matrix == NULL) {
-        CMGI_TRY(place(P, &source->A, source->there, &P->own));
-    }
+    CMGI_TRY(source->matrix == NULL ? place(P, &source->A, source->there, &P->own) : CMG_OK);
     P->on.A = source->matrix != NULL ? source->matrix : P->own;
     P->on.precision = P->on.A->options.precision;
     P->on.n = P->on.A->rows;
     for (int f = 0; f < factors; ++f) {
         P->on.factors = f + 1;
-        if (P->given != NULL) {
-            P->on.M[f] = P->given[f];
-            continue;
-        }
-        CMGI_TRY(place(P, &factor[f].view, factor[f].there, &P->on.M[f]));
+        P->on.M[f] = P->given != NULL ? P->given[f] : NULL;
+        CMGI_TRY(P->given != NULL ? CMG_OK
+                                  : place(P, &factor[f].view, factor[f].there, &P->on.M[f]));
     }
     CMGI_TRY(make_mask(P, source));
     return cmgi_pencil_open(&P->on, 5);

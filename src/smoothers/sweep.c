@@ -63,8 +63,7 @@ typedef struct ordering {
 /* j is upstream of i: what i takes from it, a_ij, is more negative than a_ji. */
 static bool is_upstream(double sign, double there, double back)
 {
-    const double size = fmax(fabs(there), fabs(back));
-    return sign * (back - there) > TRANSPORT * size;
+    return sign * (back - there) > TRANSPORT * fmax(fabs(there), fabs(back));
 }
 
 static cmg_status order_by_flow(ordering *o)
@@ -73,12 +72,9 @@ static cmg_status order_by_flow(ordering *o)
     const cmg_size n = o->A->rows;
     cmg_size known = 0;
     cmg_size next = 0; /* no earlier row is left */
-    cmgi_scoped double *diagonal = NULL;
-    cmgi_scoped cmg_index *waits = NULL; /* unknowns upstream that are not placed yet */
-    cmgi_scoped cmg_index *ready = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *diagonal, &diagonal));
-    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *waits, &waits));
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *ready, &ready));
+    CMGI_SCOPED(ctx, n, double, diagonal);
+    CMGI_SCOPED_ZERO(ctx, n, cmg_index, waits); /* unknowns upstream that are not placed yet */
+    CMGI_SCOPED(ctx, n, cmg_index, ready);
     for (cmg_size i = 0; i < n; ++i) {
         diagonal[i] = cmgi_csr_diagonal_at(o->A, i) < 0 ? -1 : 1;
         o->place[i] = -1;
@@ -119,12 +115,9 @@ static cmg_status order_by_colours(ordering *o)
     cmg_context *ctx = o->ctx;
     const cmg_size n = o->A->rows;
     const cmg_size most = cmgi_csr_longest_row(o->A) + cmgi_csr_longest_row(o->T) + 2;
-    cmgi_scoped cmg_index *colour = NULL;
-    cmgi_scoped cmg_size *mark = NULL; /* i + 1: a neighbour of row i has the colour */
-    cmgi_scoped cmg_size *first = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *colour, &colour));
-    CMGI_TRY(cmgi_alloc_zero(ctx, most, sizeof *mark, &mark));
-    CMGI_TRY(cmgi_alloc_zero(ctx, most + 1, sizeof *first, &first));
+    CMGI_SCOPED(ctx, n, cmg_index, colour);
+    CMGI_SCOPED_ZERO(ctx, most, cmg_size, mark); /* i + 1: a neighbour of row i has the colour */
+    CMGI_SCOPED_ZERO(ctx, most + 1, cmg_size, first);
     for (cmg_size i = 0; i < n; ++i) {
         for (cmgi_row_pair v = cmgi_row_pair_before(o->A, o->T, i); cmgi_row_pair_next(&v);) {
             if (v.j < i && (v.a != 0 || v.b != 0)) {
@@ -212,18 +205,14 @@ static cmg_status factorise_in_order(cmg_context *ctx, const cmg_csr *A, const c
                                      cmgi_csr *F)
 {
     cmgi_scoped_csr sorted = {0};
-    cmgi_scoped cmg_index *row = NULL;
-    cmgi_scoped cmg_size *where = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *row, &row));
-    CMGI_TRY(cmgi_alloc_zero(ctx, A->rows, sizeof *where, &where));
+    CMGI_SCOPED(ctx, A->rows, cmg_index, row);
+    CMGI_SCOPED_ZERO(ctx, A->rows, cmg_size, where);
     for (cmg_size i = 0; i < A->rows; ++i) {
         row[place[i]] = (cmg_index)i;
     }
     CMGI_TRY(cmgi_csr_permute(ctx, A, row, row, true, &sorted));
-    if (!factorise(&sorted, where)) {
-        return cmgi_fail(ctx, CMG_ERR_SINGULAR,
-                         "smoother sweep: a pivot of the incomplete factors is 0");
-    }
+    CMGI_CHECK(ctx, factorise(&sorted, where), CMG_ERR_SINGULAR,
+               "smoother sweep: a pivot of the incomplete factors is 0");
     return cmgi_csr_permute(ctx, &sorted.view, place, place, true, F);
 }
 
@@ -251,9 +240,7 @@ static cmg_status make_triangles(const cmgi_smoother_source *source, const cmg_c
     }
     const bool ilu = arguments->value[FILL] == 1;
     const int factors = ilu || arguments->value[SYMMETRIC] == YES ? 2 : 1;
-    if (ilu) {
-        CMGI_TRY(factorise_in_order(ctx, &sorted.view, o.place, &F));
-    }
+    CMGI_TRY(ilu ? factorise_in_order(ctx, &sorted.view, o.place, &F) : CMG_OK);
     for (int f = 0; f < factors; ++f) {
         const triangle row = {ilu ? &F.view : &sorted.view, o.place, f == 1, ilu};
         out->factors = f + 1;

@@ -92,20 +92,11 @@ cmg_status cmgi_blocks_find(cmg_context *ctx, const cmg_csr *A, int wanted, bool
         *found = (cmgi_blocks){wanted, numbers && wanted > 1 && all_identity(A, wanted)};
         return CMG_OK;
     }
-    for (int size = CMGI_BLOCK_MOST; size > 1 && A->indptr[A->rows] > 0; --size) {
-        bool full = false;
-        if (!divides(A, size)) {
-            continue;
-        }
-        if (numbers && all_identity(A, size)) {
-            *found = (cmgi_blocks){size, true};
-            return CMG_OK;
-        }
-        CMGI_TRY(mostly_full(ctx, A, size, &full));
-        if (full) {
-            *found = (cmgi_blocks){size, false};
-            return CMG_OK;
-        }
+    for (int size = CMGI_BLOCK_MOST; size > found->size && A->indptr[A->rows] > 0; --size) {
+        bool taken = divides(A, size) && numbers && all_identity(A, size);
+        const bool identity = taken;
+        CMGI_TRY(taken || !divides(A, size) ? CMG_OK : mostly_full(ctx, A, size, &taken));
+        *found = taken ? (cmgi_blocks){size, identity} : *found;
     }
     return CMG_OK;
 }

@@ -168,10 +168,9 @@ static cmg_status compare_entries(search *s)
 static cmg_status compare_templates(search *s)
 {
     const cmgi_compressed *C = s->B->C;
-    const cmg_precision precision = s->B->A->options.precision;
     box_rows rows;
     cmg_size pieces = 0;
-    describe_rows(C, precision, &s->box, s->t->id, &rows);
+    describe_rows(C, s->B->A->options.precision, &s->box, s->t->id, &rows);
     if (!first_rows_agree(&rows, C->t.kinds, s->t->row)) {
         return CMG_OK;
     }
@@ -183,14 +182,11 @@ static cmg_status compare_templates(search *s)
 
 static cmg_status try_sizes(search *s, int dims, cmg_size line, cmg_size lines, cmg_size planes)
 {
-    s->box.dims = dims;
-    s->box.size[0] = (cmg_index)line;
-    s->box.size[1] = (cmg_index)lines;
-    s->box.size[2] = (cmg_index)planes;
-    if (!place_values(&s->S, &s->box)) {
-        return CMG_OK;
-    }
-    return s->entries != NULL ? compare_entries(s) : compare_templates(s);
+    s->box =
+        (cmgi_box){.dims = dims, .size = {(cmg_index)line, (cmg_index)lines, (cmg_index)planes}};
+    return !place_values(&s->S, &s->box) ? CMG_OK
+           : s->entries != NULL          ? compare_entries(s)
+                                         : compare_templates(s);
 }
 
 /* The smallest offset, either way, above `least`; 0 = none. */
@@ -215,9 +211,7 @@ static cmg_status try_planes(search *s, cmg_size line)
     }
     for (cmg_size m = (next + line + 1) / line; m * line >= next - line - 1 && m >= 3 && !s->found;
          --m) {
-        if (lines % m == 0) {
-            CMGI_TRY(try_sizes(s, 3, line, m, lines / m));
-        }
+        CMGI_TRY(lines % m == 0 ? try_sizes(s, 3, line, m, lines / m) : CMG_OK);
     }
     return CMG_OK;
 }
@@ -226,9 +220,7 @@ static cmg_status try_lines(search *s)
 {
     const cmg_size next = next_offset(&s->S, 1);
     for (cmg_size line = next + 1; line >= next - 1 && line >= 3 && next > 0 && !s->found; --line) {
-        if (s->rows % line == 0) {
-            CMGI_TRY(try_planes(s, line));
-        }
+        CMGI_TRY(s->rows % line == 0 ? try_planes(s, line) : CMG_OK);
     }
     return CMG_OK;
 }
@@ -305,8 +297,7 @@ static double rounded(double value, bool single)
 static cmg_status middle_row(cmg_context *ctx, const cmg_csr *csr, const cmgi_resident *there,
                              bool single, stencil *S)
 {
-    const cmg_size rows = csr != NULL ? csr->rows : there->csr.rows;
-    const cmg_index middle = (cmg_index)(rows / 2);
+    const cmg_index middle = (cmg_index)((csr != NULL ? csr : &there->csr)->rows / 2);
     cmgi_scoped_csr row = {0};
     CMGI_TRY(cmgi_rows_on_host(ctx, csr, there, &middle, 1, &row));
     const cmg_size entries = row.indptr[1];

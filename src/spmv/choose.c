@@ -370,13 +370,11 @@ static void consider_plain(chooser *c)
              ceil_div(c->s.longest, lanes));
     consider_sell(c, usual_warp(c));
     consider(c, (cmgi_choice){.format = CMG_FORMAT_K1}, &sorted, &irregular, 0, longest);
-    if (!cuda) {
-        if (c->options->warp == 0) {
-            consider_sell(c, 8);
-        }
-    } else {
+    if (cuda) {
         consider_ellt(c);
         consider_splits(c);
+    } else if (c->options->warp == 0) {
+        consider_sell(c, 8);
     }
 }
 

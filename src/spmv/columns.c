@@ -23,10 +23,9 @@ cmg_status cmgi_columns_cpu(const cmg_matrix *A, cmgi_rows rows, cmg_size count,
 /* First row or slice of part p of `parts`. */
 static cmg_size part_at(const cmg_size *ptr, cmg_size count, int p, int parts)
 {
-    if (ptr == NULL || p == 0 || p == parts) {
-        return count * p / parts;
-    }
-    return cmgi_search_size(ptr, 0, count, ptr[count] / parts * p);
+    return ptr == NULL || p == 0 || p == parts
+               ? count * p / parts
+               : cmgi_search_size(ptr, 0, count, ptr[count] / parts * p);
 }
 
 cmg_status cmgi_rows_cpu(const cmg_matrix *A, cmgi_rows rows, const cmg_size *ptr, cmg_size count,
@@ -53,11 +52,10 @@ static cmg_size room_for(cmg_size n)
 
 cmg_status cmgi_columns_reserve(const cmg_matrix *A, int columns)
 {
-    if (columns < 2 || A->apart == NULL || *A->apart != NULL) {
-        return CMG_OK;
-    }
-    return cmgi_alloc_device(A->ctx, room_for(A->cols) + (APART_ARRAYS - 1) * room_for(A->rows),
-                             sizeof **A->apart, A->apart);
+    const cmg_size values = room_for(A->cols) + (APART_ARRAYS - 1) * room_for(A->rows);
+    return columns < 2 || A->apart == NULL || *A->apart != NULL
+               ? CMG_OK
+               : cmgi_alloc_device(A->ctx, values, sizeof **A->apart, A->apart);
 }
 
 cmg_status cmgi_columns_apart(const cmg_matrix *A, const cmgi_writeback *w, const void *x)

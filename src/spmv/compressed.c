@@ -84,10 +84,8 @@ static cmg_status fetch_rows(const cmgi_compressor *B, cmgi_templates *t)
 /* Whether templates differ in fp32 as well; rows whose hashes are equal count as equal. */
 static cmg_status differ_rounded(const cmgi_compressor *B, cmgi_templates *t, bool *differ)
 {
-    cmg_context *ctx = B->A->ctx;
-    cmgi_scoped uint64_t *hash = NULL;
     CMGI_TRY(fetch_rows(B, t));
-    CMGI_TRY(cmgi_alloc(ctx, t->count, sizeof *hash, &hash));
+    CMGI_SCOPED(B->A->ctx, t->count, uint64_t, hash);
     const cmgi_template_search rows = {.A = t->rows.view, .ref = t->row, .single = true};
     for (int j = 0; j < t->count; ++j) {
         hash[j] = cmgi_hash_of_row(&rows, j);
@@ -121,9 +119,7 @@ static cmg_status find_rounded(const cmgi_compressor *B, const cmgi_template_sea
                                cmgi_templates *exact, cmgi_templates *t)
 {
     bool same = false;
-    if (exact->all) {
-        CMGI_TRY(differ_rounded(B, exact, &same));
-    }
+    CMGI_TRY(exact->all ? differ_rounded(B, exact, &same) : CMG_OK);
     return same ? copy_templates(B, exact, t) : cmgi_templates_find(B->A->ctx, what, t);
 }
 
@@ -167,9 +163,7 @@ static cmg_status take_kinds(const cmgi_compressor *B)
     cmgi_templates t = {.count = K->count, .row = K->row, .all = true};
     CMGI_FREED(ctx, CMGI_ARRAYS(t.rows));
     CMGI_TRY(cmgi_alloc_at(ctx, at, K->rows, sizeof *C->t.id, &C->t.id));
-    if (!K->square) {
-        CMGI_TRY(cmgi_alloc_at(ctx, at, K->rows, sizeof *C->ref, &C->ref));
-    }
+    CMGI_TRY(!K->square ? cmgi_alloc_at(ctx, at, K->rows, sizeof *C->ref, &C->ref) : CMG_OK);
     CMGI_TRY(cmgi_kinds_place(ctx, at, K, C->t.id, C->ref));
     CMGI_TRY(cmgi_kinds_rows(ctx, K, &t.rows));
     CMGI_TRY(split_slices(B, NULL, true));
@@ -229,8 +223,7 @@ static size_t least_bytes(const cmgi_row_statistics *s, const cmg_matrix_options
     for (cmg_size length = 0; length <= s->longest; ++length) {
         const bool apart = square && options->values != CMG_VALUES_FULL && length > 0;
         const size_t packed = (size_t)(length - apart) * value;
-        const size_t each = packed < sizeof(uint16_t) ? packed : sizeof(uint16_t);
-        bytes += (size_t)s->count[length] * each;
+        bytes += (size_t)s->count[length] * (packed < sizeof(uint16_t) ? packed : sizeof(uint16_t));
     }
     const size_t block = options->block_rows > 1 ? (size_t)options->block_rows : 1;
     return bytes / (block * block); /* one number for so many entries */
@@ -284,9 +277,7 @@ static cmg_status build_from(cmg_matrix *A, const cmgi_matrix_source *from,
         CMGI_TRY(cmgi_stencil_build(ctx, A->options.precision, C));
     }
     if (C->p.count == 0 || C->t.count == 0) { /* one list is all slices in order */
-        CMGI_FREE_DEVICE(ctx, C->t.slice, C->p.slice);
-        C->t.slice = NULL;
-        C->p.slice = NULL;
+        CMGI_FREE_DEVICE(ctx, cmgi_pass_on(&C->t.slice), cmgi_pass_on(&C->p.slice));
     }
     CMGI_TRY(there ? packs(&B, from->there->rows.longest) : cmgi_packed_slices_build(&B));
     A->bytes = cmgi_compressed_storage(C, A->options.precision);

@@ -133,8 +133,7 @@ static cmg_status plan_slices(const census *s, outcome *made)
 {
     const cmg_size room = cmgi_plan_room(cmgi_csr_longest_row(s->B.csr));
     const int threads = s->slices > FEW_SLICES ? s->ctx->threads : 1;
-    cmgi_scoped cmg_index *bases = NULL;
-    CMGI_TRY(cmgi_alloc(s->ctx, room * threads, sizeof *bases, &bases));
+    CMGI_SCOPED(s->ctx, room * threads, cmg_index, bases);
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 4) if (threads > 1)
     for (cmg_size k = 0; k < s->slices; ++k) {
         made[k] = plan_slice(s, k, bases + room * cmgi_thread());
@@ -260,7 +259,6 @@ cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_loo
     const cmgi_matrix_source *from = l->from;
     census s = {
         .ctx = ctx, .look = l, .shape = from->there != NULL ? &from->there->csr : from->csr};
-    cmgi_scoped outcome *made = NULL;
     CMGI_FREED(ctx, &s.number, &s.ref);
     CMGI_RELEASED(cmgi_templates_free, ctx, &s.found);
     CMGI_RELEASED(cmgi_csr_free, ctx, &s.sample);
@@ -281,7 +279,7 @@ cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_loo
         .split_diagonal = o->values != CMG_VALUES_FULL && s.square,
     };
     s.B.pairs_columns = cmgi_pairs_columns(ctx, o->values);
-    CMGI_TRY(cmgi_alloc(ctx, s.slices, sizeof *made, &made));
+    CMGI_SCOPED(ctx, s.slices, outcome, made);
     CMGI_TRY(find_templates(&s));
     CMGI_TRY(plan_slices(&s, made));
     info->looked = s.slices;

@@ -28,10 +28,8 @@ static means means_of(const cmg_context *ctx, const cmgi_row_statistics *s,
     if (format == NULL || format->renumbers || (format->blocks && options->block_rows > 1)) {
         return MEANS_NONE;
     }
-    if (format->takes_device != NULL && format->takes_device(s, options)) {
-        return MEANS_ALL;
-    }
-    return format->fills ? MEANS_FILL : MEANS_NONE;
+    const bool all = format->takes_device != NULL && format->takes_device(s, options);
+    return all ? MEANS_ALL : format->fills ? MEANS_FILL : MEANS_NONE;
 }
 
 /* On the device, which has the means; row pointers that a plan on the host needs are those of

@@ -16,10 +16,9 @@ static size_t diagonal_bytes(const cmgi_row_statistics *s, const cmg_matrix_opti
 
 static size_t dense_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {
-    const bool reduced = options->values != CMG_VALUES_FULL;
     return (size_t)s->rows *
            ((size_t)s->cols * cmgi_values_bytes(options->values, options->precision) +
-            (reduced ? sizeof(float) : 0));
+            (options->values != CMG_VALUES_FULL ? sizeof(float) : 0));
 }
 
 /* A value map knows nothing of rows without an entry. */
@@ -107,11 +106,8 @@ static cmg_status alloc_dense(cmg_matrix *A, const cmgi_matrix_source *from)
         return cmgi_matrix_alloc_values(A, from, true);
     }
     CMGI_TRY(cmgi_matrix_check_values(A));
-    float *scale = NULL;
     CMGI_TRY(cmgi_alloc_zero(A->ctx, A->stored, cmgi_values_bytes(kind, CMG_FP32), &A->values));
-    CMGI_TRY(cmgi_alloc(A->ctx, A->rows, sizeof *scale, &scale));
-    A->data = scale;
-    return CMG_OK;
+    return cmgi_alloc(A->ctx, A->rows, sizeof(float), &A->data);
 }
 
 static cmg_status build_dense(cmg_matrix *A, const cmgi_matrix_source *from)

@@ -21,9 +21,8 @@ cmg_status cmgi_matrix_alloc_values(cmg_matrix *A, const cmgi_matrix_source *fro
 cmg_status cmgi_matrix_take_values(cmg_matrix *A, const double *there)
 {
     cmg_context *ctx = A->ctx;
-    if (A->value_map != NULL) {
-        CMGI_TRY(cmgi_count_up_at(ctx, CMGI_DEVICE, A->stored, A->value_map));
-    }
+    cmg_size *map = A->value_map;
+    CMGI_TRY(map != NULL ? cmgi_count_up_at(ctx, CMGI_DEVICE, A->stored, map) : CMG_OK);
     return ctx->backend->convert(ctx, A->stored, CMG_FP64, there, A->options.precision, A->values);
 }
 
@@ -83,9 +82,7 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
         CMGI_TRY(cmgi_move_to_device(ctx, &made->values, made->stored, bytes));
         CMGI_TRY(cmgi_move_to_device(ctx, &made->value_map, made->nnz, sizeof *made->value_map));
     }
-    if (format->finish != NULL) {
-        CMGI_TRY(format->finish(made));
-    }
+    CMGI_TRY(format->finish != NULL ? format->finish(made) : CMG_OK);
     if ((format->dots || made->sums > 0) && made->rows == made->cols &&
         options->precision == CMG_FP64) {
         made->sums = made->sums > 0 ? made->sums : (made->rows + CMGI_SLICE - 1) / CMGI_SLICE;
@@ -142,13 +139,11 @@ const cmg_index *cmg_matrix_permutation(const cmg_matrix *A)
 
 cmg_status cmgi_matrix_map(const cmg_matrix *A, const cmg_size **map, cmg_size **made)
 {
-    cmg_size *there = NULL;
-    CMGI_FREED(A->ctx, &there);
     *map = A->value_map;
     if (A->value_map != NULL || A->nnz == 0 || A->format->map_cuda == NULL) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc_device(A->ctx, A->nnz, sizeof *there, &there));
+    CMGI_SCOPED_DEVICE(A->ctx, A->nnz, cmg_size, there);
     CMGI_TRY(A->format->map_cuda(A, there));
     *map = *made = cmgi_pass_on(&there);
     return CMG_OK;

@@ -191,9 +191,8 @@ static bool fill_slice(const cmgi_compressor *B, cmg_size p, cmg_size *place)
 static cmg_status fill_slices(const cmgi_compressor *B, cmg_size longest, bool *good)
 {
     cmg_context *ctx = B->A->ctx;
-    cmgi_scoped cmg_size *places = NULL;
     bool all = true;
-    CMGI_TRY(cmgi_alloc(ctx, longest * ctx->threads, sizeof *places, &places));
+    CMGI_SCOPED(ctx, longest * ctx->threads, cmg_size, places);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(&& : all)
     for (cmg_size p = 0; p < B->C->p.count; ++p) {
         all = fill_slice(B, p, places + longest * cmgi_thread()) && all;
@@ -227,17 +226,15 @@ static cmg_status plan_slices(const cmgi_compressor *B, cmg_size *longest)
 {
     cmgi_packed_slices *P = &B->C->p;
     cmg_context *ctx = B->A->ctx;
-    cmgi_scoped cmg_size *room = NULL;
-    cmgi_scoped cmg_index *bases = NULL;
     if (P->count == 0) {
         return cmgi_alloc(ctx, 0, sizeof *P->base, &P->base); /* not NULL, as on the device */
     }
     CMGI_TRY(cmgi_alloc(ctx, P->count + 1, sizeof *P->step, &P->step));
     CMGI_TRY(cmgi_alloc(ctx, P->count + 1, sizeof *P->code, &P->code));
     CMGI_TRY(cmgi_alloc(ctx, P->count, sizeof *P->bytes, &P->bytes));
-    CMGI_TRY(cmgi_alloc(ctx, P->count + 1, sizeof *room, &room));
+    CMGI_SCOPED(ctx, P->count + 1, cmg_size, room);
     *longest = reserve_bases(B, room);
-    CMGI_TRY(cmgi_alloc(ctx, room[P->count], sizeof *bases, &bases));
+    CMGI_SCOPED(ctx, room[P->count], cmg_index, bases);
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)
     for (cmg_size p = 0; p < P->count; ++p) {
         cmg_index pattern[CMGI_PATTERN];
@@ -268,9 +265,7 @@ static cmg_status alloc_values(const cmgi_compressor *B, bool pairs)
 {
     cmg_matrix *A = B->A;
     cmgi_compressed *C = B->C;
-    CMGI_FREE(A->ctx, A->values, C->p.rest);
-    A->values = NULL;
-    C->p.rest = NULL;
+    CMGI_FREE(A->ctx, cmgi_pass_on(&A->values), cmgi_pass_on(&C->p.rest));
     if (!pairs) {
         return cmgi_matrix_alloc_values(A, B->from, false);
     }
@@ -312,8 +307,7 @@ static cmg_status keep_places(const cmgi_compressor *B)
             P->place[k] = (uint16_t)(A->value_map[k] - P->step[p] * CMGI_SLICE);
         }
     }
-    cmgi_free(ctx, A->value_map);
-    A->value_map = NULL;
+    cmgi_free(ctx, cmgi_pass_on(&A->value_map));
     return CMG_OK;
 }
 

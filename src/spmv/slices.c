@@ -108,9 +108,7 @@ static cmg_status pack(cmg_matrix *A, const cmgi_slices_plan *plan, const cmgi_m
     cmgi_slices *S = A->data;
     CMGI_TRY(cmgi_slices_make(ctx, plan, S->block > 1 ? &blocks->view : csr, NULL, S));
     A->stored = S->places * (S->identity ? 1 : S->block * S->block);
-    if (from->device == NULL) {
-        CMGI_TRY(fill_on_host(A, from, blocks, ids));
-    }
+    CMGI_TRY(from->device == NULL ? fill_on_host(A, from, blocks, ids) : CMG_OK);
     if (plan->lengths && S->block == 1) {
         CMGI_TRY(cmgi_alloc(ctx, csr->rows, sizeof *S->row_length, &S->row_length));
         for (cmg_size r = 0; r < csr->rows; ++r) {
@@ -167,8 +165,7 @@ static cmg_status number_by_order(cmg_matrix *A)
     for (cmg_size i = 0; i < A->rows; ++i) {
         A->perm[i] = S->rowmap[i / b] * b + (cmg_index)(i % b);
     }
-    cmgi_free(A->ctx, S->rowmap);
-    S->rowmap = NULL;
+    cmgi_free(A->ctx, cmgi_pass_on(&S->rowmap));
     return CMG_OK;
 }
 
@@ -182,12 +179,9 @@ static cmg_status build_planned(cmg_matrix *A, const cmgi_slices_plan *plan,
     cmgi_scoped_csr blocks = {0};
     cmgi_scoped_csr sorted = {0};
     cmgi_scoped cmg_size *ids = NULL;
-    if (S->block > 1) {
-        CMGI_TRY(cmgi_blocks_pattern(ctx, from->csr, S->block, &blocks));
-    }
+    CMGI_TRY(S->block > 1 ? cmgi_blocks_pattern(ctx, from->csr, S->block, &blocks) : CMG_OK);
     if (plan->sorted) {
-        const cmg_csr *rows = S->block > 1 ? &blocks.view : from->csr;
-        CMGI_TRY(cmgi_slices_sort(ctx, rows, &S->rowmap));
+        CMGI_TRY(cmgi_slices_sort(ctx, S->block > 1 ? &blocks.view : from->csr, &S->rowmap));
     }
     if (plan->sorted && plan->renumbers) {
         CMGI_TRY(number_by_order(A));

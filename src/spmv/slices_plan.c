@@ -68,9 +68,9 @@ cmg_status cmgi_slices_sort(cmg_context *ctx, const cmg_csr *A, cmg_index **orde
 {
     const cmg_size longest = cmgi_csr_longest_row(A);
     const int parts = A->rows > MANY_ROWS && longest < SHORT_ROWS ? ctx->threads : 1;
-    cmgi_scoped cmg_size *next = NULL; /* next[0] = 0, then the counters */
     cmg_index *sorted = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, (longest + 1) * parts + 1, sizeof *next, &next));
+    /* next[0] = 0, then the counters */
+    CMGI_SCOPED_ZERO(ctx, (longest + 1) * parts + 1, cmg_size, next);
     CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *sorted, &sorted));
     CMGI_PARTS(parts, p, sort_part(A, longest, p, parts, next + 1, NULL));
     cmgi_add_up(next, (longest + 1) * parts);
@@ -166,11 +166,10 @@ static extent extent_of(const cmgi_slices_plan *plan, const cmgi_row_statistics 
     if (plan->sorted) {
         return sorted_extent(plan, s);
     }
-    if (plan->uniform) {
-        const cmg_size width = (s->longest + plan->t - 1) / plan->t;
-        return (extent){slices * plan->lanes * width, slices};
-    }
-    return (extent){s->sliced[cmgi_slice_size(plan->lanes)], slices};
+    const cmg_size width = (s->longest + plan->t - 1) / plan->t;
+    return (extent){plan->uniform ? slices * plan->lanes * width
+                                  : s->sliced[cmgi_slice_size(plan->lanes)],
+                    slices};
 }
 
 size_t cmgi_slices_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
@@ -207,9 +206,7 @@ cmg_status cmgi_slices_make(cmg_context *ctx, const cmgi_slices_plan *plan, cons
     S->places = there != NULL ? extent_of(plan, there).entries : S->stride * width;
     CMGI_TRY(cmgi_alloc_at(ctx, at, S->nslices + 1, sizeof *S->start, &S->start));
     CMGI_TRY(cmgi_alloc_at(ctx, at, S->nslices, sizeof *S->width, &S->width));
-    if (plan->split) {
-        CMGI_TRY(cmgi_alloc(ctx, S->nslices, sizeof *S->shift, &S->shift));
-    }
+    CMGI_TRY(plan->split ? cmgi_alloc(ctx, S->nslices, sizeof *S->shift, &S->shift) : CMG_OK);
     CMGI_TRY(cmgi_alloc_at(ctx, at, S->nslices + 1, sizeof *S->first_row, &S->first_row));
     if (plan->split) {
         (void)cut_slices(plan, A, S);

@@ -42,9 +42,8 @@ static void spread(const cmgi_compressed *C, cmg_precision precision, cmgi_stenc
             /* the last run that does not begin behind it */
             const cmg_size r = cmgi_search_index(S->run, 0, S->runs, C->t.offset[e] + 1) - 1;
             const cmg_index m = C->t.offset[e] - S->run[r];
-            const cmg_size at = (t * S->runs + r) * CMGI_RUN_STORED + m;
             const double v = cmgi_number_at(precision, C->t.value, e);
-            cmgi_put_number(precision, S->value, at, v);
+            cmgi_put_number(precision, S->value, (t * S->runs + r) * CMGI_RUN_STORED + m, v);
             if (t == 0) {
                 S->first[r][m] = v;
             }
@@ -56,8 +55,7 @@ static void spread(const cmgi_compressed *C, cmg_precision precision, cmgi_stenc
 static cmg_status find_runs(cmg_context *ctx, const cmgi_compressed *C, size_t value_bytes,
                             cmgi_stencil *S)
 {
-    cmgi_scoped cmg_index *sorted = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, C->t.entries, sizeof *sorted, &sorted));
+    CMGI_SCOPED(ctx, C->t.entries, cmg_index, sorted);
     for (cmg_index e = 0; e < C->t.entries; ++e) {
         sorted[e] = C->t.offset[e];
     }

@@ -47,13 +47,10 @@ static cmg_status order(cmg_context *ctx, const cmg_csr *L, cmgi_sweep *S)
 {
     const cmg_size n = L->rows;
     cmgi_scoped_csr followers = {0};
-    cmgi_scoped cmg_index *waits = NULL;
-    cmgi_scoped cmg_index *ready = NULL;
-    cmgi_scoped cmg_index *stage = NULL;
     CMGI_TRY(cmgi_csr_transpose(ctx, L, &followers));
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *waits, &waits));
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *ready, &ready));
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *stage, &stage));
+    CMGI_SCOPED(ctx, n, cmg_index, waits);
+    CMGI_SCOPED(ctx, n, cmg_index, ready);
+    CMGI_SCOPED(ctx, n, cmg_index, stage);
     const cmg_size known = find_stages(L, &followers.view, waits, ready, stage);
     CMGI_CHECK(ctx, known == n, CMG_ERR_ARG,
                "sweep: %lld of %lld rows refer to each other in circles", (long long)(n - known),

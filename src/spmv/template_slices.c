@@ -24,8 +24,7 @@ cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templ
     CMGI_TRY(cmgi_alloc(ctx, entries * each, cmgi_precision_bytes(precision), &C->t.value));
     for (int j = 0; j < t->count; ++j) {
         const cmg_index first = C->t.begin[j];
-        const bool square = C->square;
-        const cmg_index ref = square                      ? t->row[j] + C->lead
+        const cmg_index ref = C->square                   ? t->row[j] + C->lead
                               : first < C->t.begin[j + 1] ? kinds->indices[first]
                                                           : 0;
         for (cmg_index k = first; k < C->t.begin[j + 1]; ++k) {
@@ -61,9 +60,7 @@ cmg_status cmgi_template_slices_move(cmg_context *ctx, cmg_precision precision, 
         memcpy(pair, (char *)C->t.value + size * (size_t)e, size);
         memcpy(pair + size, &C->t.offset[e], sizeof C->t.offset[e]);
     }
-    CMGI_FREE(ctx, C->t.value, C->t.offset);
-    C->t.value = NULL;
-    C->t.offset = NULL;
+    CMGI_FREE(ctx, cmgi_pass_on(&C->t.value), cmgi_pass_on(&C->t.offset));
     return cmgi_move_to_device(ctx, &C->t.pair, C->t.entries, 2 * size);
 }
 

@@ -136,9 +136,7 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
 static cmg_status update(cmg_matrix *A, const double *values)
 {
     const hyb *H = A->data;
-    cmg_context *ctx = A->ctx;
-    cmgi_scoped double *parts = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, A->nnz, sizeof *parts, &parts));
+    CMGI_SCOPED(A->ctx, A->nnz, double, parts);
     const cmg_size first = H->table->nnz;
     for (cmg_size k = 0; k < A->nnz; ++k) {
         const cmg_size at = H->position[k];

@@ -108,9 +108,7 @@ static cmg_status time_once(const trial *t, const cmg_matrix *A, int repeats, do
     const cmgi_backend *backend = cmgi_own_backend(t->ctx); /* ranks have no common clock */
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = t->y};
     const double begin = cmgi_seconds();
-    if (backend->mark != NULL) {
-        CMGI_TRY(backend->mark(t->ctx, 0));
-    }
+    CMGI_TRY(backend->mark != NULL ? backend->mark(t->ctx, 0) : CMG_OK);
     for (int k = 0; k < repeats; ++k) {
         CMGI_TRY(cmgi_matrix_spmv(A, &w, t->x));
     }
@@ -174,9 +172,7 @@ static cmg_status try_block_rows(trial *t, const cmg_matrix_options *options)
         cmg_matrix_options one = *options;
         one.format = formats[k];
         one.block_rows = blocks.size;
-        if (k == 0 || options->values == CMG_VALUES_FULL) {
-            CMGI_TRY(try_candidate(t, one));
-        }
+        CMGI_TRY(k == 0 || options->values == CMG_VALUES_FULL ? try_candidate(t, one) : CMG_OK);
     }
     return CMG_OK;
 }
@@ -191,11 +187,8 @@ static cmg_status try_blocks(trial *t, const cmg_matrix_options *options)
         double seconds = 0;
         A->options.block = blocks[k];
         CMGI_TRY(time_product(t, A, &seconds));
-        if (seconds < t->seconds) {
-            t->seconds = seconds;
-        } else {
-            A->options.block = before;
-        }
+        A->options.block = seconds < t->seconds ? blocks[k] : before;
+        t->seconds = seconds < t->seconds ? seconds : t->seconds;
     }
     return CMG_OK;
 }
