@@ -28,8 +28,7 @@ typedef struct machine {
     cost ellt;
     cost sorted; /* K1 */
     cost sorted_irregular;
-    double sorted_row; /* more of a P, whose rows of 1 to 8 entries lie between each other */
-    cost split;        /* K2; on a GPU alone */
+    cost split; /* K2; on a GPU alone */
     cost templates;
     cost patterns; /* fp64 */
     cost patterns_single;
@@ -53,7 +52,6 @@ static const machine h200 = {
     .ellt = {1.5e-6, 1.04, 0.089e-6, 0, 0},
     .sorted = {1.4e-6, 0.98, 0.108e-6, 0, 0},
     .sorted_irregular = {1.4e-6, 0.98, 0.108e-6, 0, 0},
-    .sorted_row = 5e-12, /* Q1 in 3D, 16.6 M rows: K1 246 us, SELL 179, compressed 191 */
     .split = {2.0e-6, 0.95, 0.119e-6, 0, 0},
     .templates = {1.9e-6, 0.88, 0.12e-6, 0, 0.33e-12},
     .patterns = {2.4e-6, 0.86, 0.15e-6, 0, 0},
@@ -361,15 +359,12 @@ static void consider_plain(chooser *c)
     const bool tiles = cuda && (c->from->csr != NULL ? cmgi_csr_uneven(c->ctx, c->from->csr)
                                                      : cmgi_rows_uneven(&c->s));
     const int lanes = cuda ? cmgi_csr_lanes(c->s.rows, c->s.nnz) : 1;
-    cost sorted = on->sorted;
-    cost irregular = on->sorted_irregular;
-    sorted.row += c->use == CMGI_USE_P ? on->sorted_row : 0;
-    irregular.row += c->use == CMGI_USE_P ? on->sorted_row : 0;
     c->best = (cmgi_choice){.seconds = INFINITY};
     consider(c, (cmgi_choice){.format = CMG_FORMAT_CSR}, tiles ? &on->csr_tiles : &on->csr, NULL, 0,
              ceil_div(c->s.longest, lanes));
     consider_sell(c, usual_warp(c));
-    consider(c, (cmgi_choice){.format = CMG_FORMAT_K1}, &sorted, &irregular, 0, longest);
+    consider(c, (cmgi_choice){.format = CMG_FORMAT_K1}, &on->sorted, &on->sorted_irregular, 0,
+             longest);
     if (cuda) {
         consider_ellt(c);
         consider_splits(c);
