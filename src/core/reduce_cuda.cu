@@ -441,7 +441,7 @@ cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi
         return reduce_one<WIDE<T>>(ctx, n, wide, jacobi_op<T>{*s}, keep_sum{s->rho + 1});
     }));
     const cmgi_direction p = cmgi_jacobi_direction(s);
-    return cmgi_cuda_direction(ctx, n, 1, &p);
+    return ctx->backend->direction(ctx, n, 1, &p);
 }
 
 __global__ void test_kernel(const cmgi_test t)

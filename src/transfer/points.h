@@ -48,7 +48,10 @@ static inline cmg_index cmgi_points_half(cmg_index n, cmg_index first)
 static inline cmgi_halving cmgi_points_halve(const cmgi_points *fine, const bool halved[3],
                                              const cmg_index first[3])
 {
-    cmgi_halving by = {.fine = *fine, .coarse = *fine};
+    cmgi_halving by;
+    by.fine = *fine;
+    by.coarse = *fine;
+    by.linear = false;
     for (int d = 0; d < 3; ++d) {
         by.halved[d] = halved[d];
         by.first[d] = first[d];
