@@ -4,6 +4,7 @@
  * unrolled on the device alone.
  */
 #pragma once
+#include <limits.h> /* __GLIBC__ */
 
 #ifdef __CUDACC__
 #define CMGI_INLINE __host__ __device__ __forceinline__ static
@@ -12,7 +13,6 @@
 #endif
 
 /* A function whose bits no register changes: glibc may choose a copy for AVX2 at the start. */
-#include <limits.h>
 #if defined CMGI_X86 && defined __GLIBC__ && (!defined __clang__ || __clang_major__ >= 14) &&      \
     !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ && !defined __CUDACC__
 #define CMGI_WIDE __attribute__((target_clones("avx2", "default")))

@@ -117,8 +117,8 @@ static cmg_status check_shape(cmg_context *ctx, const char *name, const cmg_csr 
     return CMG_OK;
 }
 
-/* As most rows are; without an early exit, so that several columns are looked at at once. */
-static bool ascends_inside(const cmg_csr *A, cmg_size i)
+/* Without an early exit, so that several columns are looked at at once. */
+bool cmgi_csr_ascends(const cmg_csr *A, cmg_size i)
 {
     const cmg_size begin = A->indptr[i];
     const cmg_size end = A->indptr[i + 1];
@@ -165,7 +165,7 @@ cmg_status cmgi_csr_check(cmg_context *ctx, const char *name, const cmg_csr *A)
         cmg_index *seen = NULL;
 #pragma omp for schedule(static)
         for (cmg_size i = 0; i < A->rows; ++i) {
-            const cmg_size k = ascends_inside(A, i) ? -1 : bad_entry(A, i, &seen);
+            const cmg_size k = cmgi_csr_ascends(A, i) ? -1 : bad_entry(A, i, &seen);
             if (k != -1) {
 #pragma omp critical(cmgi_csr_check)
                 if (i < bad_row) {

@@ -167,6 +167,8 @@ cmg_size cmgi_csr_zero_diagonal(const cmg_csr *A);
 bool cmgi_csr_is_diagonal(const cmg_context *ctx, const cmg_csr *A);
 /* Sorts the columns of every row, values along, in parallel; stable for duplicates. */
 cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A);
+/* Whether columns of row i ascend, and are columns of A. */
+bool cmgi_csr_ascends(const cmg_csr *A, cmg_size i);
 /* T = A^T, rows sorted; parallel, the same result for any number of threads. */
 cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T);
 /*

@@ -75,9 +75,8 @@ static double iterations_bytes(const cmgi_multigrid *mg, int iterations, double 
     const double product = (double)cmgi_matrix_traffic(A, CMGI_WB_APPLY, mg->columns);
     const double low = (double)cmgi_precision_bytes(cmgi_cycle_precision(mg->cycle));
     const double inner = A->dots != NULL && mg->columns == 1 ? 0 : 16; /* (p,q) */
-    const cmgi_box *box = cmgi_matrix_rounds(A) ? cmgi_matrix_box(A) : NULL;
-    const bool forms = low < 8 && box != NULL && box->dims == 3 && k->used == CMG_LOOP_GRAPH &&
-                       k->recorded[CMGI_RECORD_WHOLE].steps > 0;
+    const bool forms = low < 8 && mg->columns == 1 && cmgi_matrix_forms(A) &&
+                       k->used == CMG_LOOP_GRAPH && k->recorded[CMGI_RECORD_WHOLE].steps > 0;
     const double formed = forms ? 8 : 0; /* p, which its product forms */
     const double cycle = cycle_bytes(mg->cycle);
     const double wide = cycle + converted(mg->cycle) * n; /* for vectors in fp64 */

@@ -115,17 +115,6 @@ static bool may_go_on(cmg_status status)
     return status == CMG_ERR_SINGULAR || status == CMG_ERR_ARG;
 }
 
-static bool has_sorted_rows(const cmg_csr *A)
-{
-    bool ascending = true;
-    for (cmg_size i = 0; i < A->rows && ascending; ++i) {
-        for (cmg_size k = A->indptr[i] + 1; k < A->indptr[i + 1]; ++k) {
-            ascending = ascending && A->indices[k - 1] < A->indices[k];
-        }
-    }
-    return ascending;
-}
-
 /* `out` has Jacobi. */
 static cmg_status make_unsymmetric(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
@@ -134,6 +123,7 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, cmgi_smoo
     cmgi_scoped_csr A = {0};
     cmgi_smoother_source here;
     cmgi_spectrum spectrum;
+    bool sorted = true;
     double sums[2] = {0, 0}; /* |A - A^T|^2 and |A|^2 */
     CMGI_TRY(make_reducing(source, out));
     if (out->after) {
@@ -141,7 +131,10 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, cmgi_smoo
     }
     CMGI_TRY(cmgi_smoother_source_here(source, &here));
     CMGI_TRY(cmgi_csr_transpose(ctx, &here.A, &T));
-    CMGI_TRY(!has_sorted_rows(&here.A) ? cmgi_csr_transpose(ctx, &T.view, &A) : CMG_OK);
+    for (cmg_size i = 0; i < here.A.rows && sorted; ++i) {
+        sorted = cmgi_csr_ascends(&here.A, i);
+    }
+    CMGI_TRY(sorted ? CMG_OK : cmgi_csr_transpose(ctx, &T.view, &A));
     sums[0] = skew_part(&here, A.indptr != NULL ? &A.view : &here.A, &T.view, &sums[1]);
     CMGI_TRY(cmgi_all_sum(ctx, sums, 2));
     if (sums[0] <= MILD * MILD * sums[1]) {

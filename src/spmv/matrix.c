@@ -230,13 +230,17 @@ cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y
                            : A->ctx->backend->dot(A->ctx, CMG_FP64, A->rows, 1, x, y, xy);
 }
 
+bool cmgi_matrix_forms(const cmg_matrix *A)
+{
+    return cmgi_matrix_rounds(A) && cmgi_matrix_box(A)->dims == 3;
+}
+
 cmg_status cmgi_matrix_apply_formed(const cmg_matrix *A, const cmgi_direction *p, double *y,
                                     double *xy, cmgi_addends *left, bool *formed)
 {
     static cmg_status (*const march)(const cmg_matrix *, const cmgi_direction *, double *) =
         CMGI_CUDA_FN(cmgi_march_direction_cuda);
-    *formed = march != NULL && cmgi_matrix_rounds(A) && cmgi_matrix_box(A)->dims == 3 &&
-              p->pz == CMG_FP32;
+    *formed = march != NULL && cmgi_matrix_forms(A) && p->pz == CMG_FP32;
     if (!*formed) {
         return CMG_OK;
     }

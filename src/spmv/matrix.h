@@ -142,8 +142,10 @@ cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const 
  * format can. On one GPU *left gets few addends in place of *xy; NULL = not wanted. */
 cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y, double *xy,
                                  cmgi_addends *left);
-/* The same with p formed on the way, from p->before; *formed = false, and nothing is done, where
- * the product cannot. */
+/* Whether a product can form its vector, of a z in fp32. */
+bool cmgi_matrix_forms(const cmg_matrix *A);
+/* The same as apply_dot with p formed on the way, from p->before; *formed = false, and nothing is
+ * done, where the product cannot. */
 cmg_status cmgi_matrix_apply_formed(const cmg_matrix *A, const cmgi_direction *p, double *y,
                                     double *xy, cmgi_addends *left, bool *formed);
 /* Whether the next function does anything. */

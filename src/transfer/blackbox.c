@@ -325,16 +325,16 @@ cmg_status cmgi_rows_are_cut(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
     for (cmg_size k = 0; k < row.indptr[1]; ++k) {
         int e[3];
         (void)cmgi_points_steps(p, row.indices[k] - middle, e);
-        const int m = 13 + e[0] + 3 * e[1] + 9 * e[2];
-        inner.value[m] = row.values[k];
-        inner.there[m] = true;
+        inner.value[neighbour(e)] = row.values[k];
+        inner.there[neighbour(e)] = true;
     }
     inner.rounding = 1e-13 * fabs(inner.value[13]);
     *cut = true;
     for (int m = 0; m < MOST_NEIGHBOURS; ++m) {
         for (int d = 0; d < 3; ++d) {
             const double mirrored = inner.value[m + (2 - 2 * (m / digit[d] % 3)) * digit[d]];
-            *cut = *cut && (!mirrors[d] || fabs(inner.value[m] - mirrored) <= inner.rounding);
+            *cut = *cut && (mirrors == NULL || !mirrors[d] ||
+                            fabs(inner.value[m] - mirrored) <= inner.rounding);
         }
     }
     CMGI_TRY(*cut ? is_not_cut(ctx, at, A->rows, &inner, &others) : CMG_OK);

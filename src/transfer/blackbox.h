@@ -37,7 +37,8 @@ cmg_status cmgi_points_confirm(cmg_context *ctx, cmgi_place at, const cmg_csr *A
 cmg_status cmgi_points_suit(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
                             const cmgi_points *points, bool *suit);
 /* Whether all rows are the one in the middle, cut off where neighbours were eliminated, which
- * mirrors itself in some directions; up to rounding. One pass over A where that one does. */
+ * mirrors itself in some directions (NULL: in none is asked); up to rounding. One pass over A where
+ * that one does. */
 cmg_status cmgi_rows_are_cut(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
                              const cmgi_resident *there, const cmgi_points *p,
                              const bool mirrors[3], bool *cut);

@@ -125,7 +125,6 @@ cmg_status cmgi_miniature_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A
                                const cmgi_resident *there, const cmgi_points *points,
                                cmgi_miniature *mini)
 {
-    static const bool none[3] = {false, false, false};
     cmgi_miniature made = {.points = *points};
     cmgi_resident sent = {0};
     cmg_size others = 0;
@@ -141,7 +140,7 @@ cmg_status cmgi_miniature_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A
     a.from = made.A.view;
     a.A = made.A.view;
     a.large = made.points; /* its own inner rows first */
-    CMGI_TRY(cmgi_rows_are_cut(ctx, CMGI_HOST, &a.A, NULL, &made.points, none, &cut));
+    CMGI_TRY(cmgi_rows_are_cut(ctx, CMGI_HOST, &a.A, NULL, &made.points, NULL, &cut));
     CMGI_TRY(cut ? CMG_OK : differs(ctx, CMGI_HOST, a.A.rows, &a, &others));
     if (others > 0) {
         return CMG_OK;
