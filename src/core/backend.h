@@ -42,6 +42,13 @@ CMGI_INLINE void cmgi_semi_next(cmgi_semi *s)
     s->rho = rho;
 }
 
+/* After a step, of which rr is (r, r). */
+CMGI_INLINE void cmgi_semi_note(cmgi_semi *s, cmgi_stop *stop, double rr)
+{
+    cmgi_semi_next(s);
+    cmgi_stop_note(stop, 1, 1, rr);
+}
+
 /* Before the first step, which with `nested` is x += z. */
 CMGI_INLINE void cmgi_semi_begin(cmgi_semi *s, const cmgi_limits *limits, bool nested)
 {
@@ -55,24 +62,27 @@ CMGI_INLINE void cmgi_semi_begin(cmgi_semi *s, const cmgi_limits *limits, bool n
     }
 }
 
-/* d and x of every column that runs; with a momentum of 0 d is not read, and x not where `fresh`:
- * it is 0. */
-typedef struct cmgi_semi_update {
-    const cmgi_semi *semi;
-    const cmgi_stop *stop;
-    cmg_precision precision; /* of z and d */
-    bool fresh;
-    const void *z;
-    void *d;
-    double *x;
-} cmgi_semi_update;
-
 /* A sum of which the parts are there, on a GPU, in the backend's memory: who reads it first adds
  * them up, and puts it where it is kept. count = 0: it is there itself. */
 typedef struct cmgi_addends {
     const double *at;
     cmg_size count;
 } cmgi_addends;
+
+/* d and x of every column that runs; with a momentum of 0 d is not read, and x not where `fresh`:
+ * it is 0. */
+typedef struct cmgi_semi_update {
+    cmgi_semi *semi;
+    cmgi_stop *stop;
+    cmg_precision precision; /* of z and d */
+    bool fresh;
+    const void *z;
+    void *d;
+    double *x;
+    /* where a cycle takes the step (mg/cycle.h): of (r, r) after the step before, which it notes
+     * first; none = that is noted */
+    cmgi_addends squares;
+} cmgi_semi_update;
 
 /* p = z + (num / den) p of every column; den = 0 counts as ratio 0, with which p is not read. */
 typedef struct cmgi_direction {
@@ -167,8 +177,7 @@ CMGI_INLINE void cmgi_cg_note(const cmgi_cg_update *u, int c)
         }
         break;
     case CMGI_CG_SEMI:
-        cmgi_semi_next(u->semi + c);
-        cmgi_stop_note(u->stop + c, 1, 1, u->rr[c]);
+        cmgi_semi_note(u->semi + c, u->stop + c, u->rr[c]);
         break;
     case CMGI_CG_NORM:
         cmgi_stop_note(u->stop + c, 1, 1, u->rr[c]);

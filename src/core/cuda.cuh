@@ -202,9 +202,9 @@ template <typename F>
 cmgi_at_end(F) -> cmgi_at_end<F>;
 
 /*
- * The first line of every kernel that cmgi_launch starts: waits until what came before in the
- * stream has ended, and lets the next kernel come as far as here. So the time that a launch takes,
- * about 2 us of a chain of small kernels, passes beside the kernel before it (programmatic
+ * In every kernel that cmgi_launch starts, before it touches memory: waits until what came before
+ * in the stream has ended, and lets the next kernel come as far as here. So the time that a launch
+ * takes, about 2 us of a chain of small kernels, passes beside the kernel before it (programmatic
  * dependent launch, CUDA C++ Programming Guide). A kernel without it is never launched early.
  */
 __device__ __forceinline__ void cmgi_after_previous()
@@ -214,7 +214,38 @@ __device__ __forceinline__ void cmgi_after_previous()
 #endif
 }
 
-/* Launches a kernel that begins with cmgi_after_previous(); CMGI_LAUNCHED follows. */
+/*
+ * Copies 4 or 8 bytes into shared memory beside what the thread does meanwhile. cmgi_fetched ends a
+ * group of them; after cmgi_await_fetched<N> all groups but the last N are there for this thread
+ * (cp.async, CUDA C++ Programming Guide).
+ */
+template <typename T>
+__device__ __forceinline__ void cmgi_fetch(T *shared, const T *from)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(
+                     (unsigned)__cvta_generic_to_shared(shared)),
+                 "l"(from), "n"(sizeof(T))
+                 : "memory");
+#else
+    *shared = *from;
+#endif
+}
+__device__ __forceinline__ void cmgi_fetched()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int N>
+__device__ __forceinline__ void cmgi_await_fetched()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+#endif
+}
+
+/* Launches a kernel that calls cmgi_after_previous(); CMGI_LAUNCHED follows. */
 template <typename... P, typename... A>
 static void cmgi_launch(const cmgi_device *d, dim3 grid, dim3 block, size_t shared,
                         void (*kernel)(P...), const A &...arguments)

@@ -38,6 +38,22 @@ __device__ __forceinline__ void store(T *p, const pack<T, W> &v)
     *reinterpret_cast<pack<T, W> *>(p) = v;
 }
 
+/* The step of semi-iteration of a column (core/backend.h). */
+template <typename T>
+struct semi_step {
+    T momentum;
+    T step;
+    __device__ __forceinline__ explicit semi_step(const cmgi_semi *s)
+        : momentum((T)s->momentum), step((T)s->step)
+    {
+    }
+    /* d, from the one before, which is not looked at with a momentum of 0. */
+    __device__ __forceinline__ T direction(T z, T before) const
+    {
+        return step * z + (momentum != 0 ? momentum * before : T(0));
+    }
+};
+
 /* What a block does before the first pack: f.open<THREADS>(), where an operation has it. */
 template <int THREADS, typename F>
 __device__ __forceinline__ auto open(F &f, int) -> decltype(f.template open<THREADS>())
@@ -82,29 +98,36 @@ __device__ __forceinline__ double whole_of(const cmgi_addends &addends, double *
     return whole;
 }
 
-/* Notes the step before a direction, once. The sum has the bits of a block of REDUCERS, which makes
- * it elsewhere. */
-template <int THREADS>
-__device__ __forceinline__ void note_before(const cmgi_direction &d)
+/* f of the sum of addends, in the first thread of a block of any size. The sum has the bits of a
+ * block of REDUCERS. */
+template <int THREADS, typename F>
+__device__ __forceinline__ void with_whole(const cmgi_addends &addends, const F &f)
 {
-    if (d.squares.count == 0 || !is_first_block()) {
-        return;
-    }
     __shared__ double part[REDUCERS / CMGI_WARP];
     for (int t = (int)threadIdx.x; t < REDUCERS; t += THREADS) {
         double s = 0;
-        for (cmg_size k = t; k < d.squares.count; k += REDUCERS) {
-            s += __ldcg(d.squares.at + k);
+        for (cmg_size k = t; k < addends.count; k += REDUCERS) {
+            s += __ldcg(addends.at + k);
         }
         part[t / CMGI_WARP] = cmgi_warp_sum(s);
     }
     __syncthreads();
     const int warps = REDUCERS / CMGI_WARP;
     if (threadIdx.x < CMGI_WARP) {
-        const double rr = cmgi_warp_sum((int)threadIdx.x < warps ? part[threadIdx.x] : 0);
+        const double sum = cmgi_warp_sum((int)threadIdx.x < warps ? part[threadIdx.x] : 0);
         if (threadIdx.x == 0) {
-            cmgi_stop_note(d.stop, *d.den, *d.pq, rr);
+            f(sum);
         }
+    }
+}
+
+/* Notes the step before a direction, once. */
+template <int THREADS>
+__device__ __forceinline__ void note_before(const cmgi_direction &d)
+{
+    if (d.squares.count > 0 && is_first_block()) {
+        with_whole<THREADS>(d.squares,
+                            [&](double rr) { cmgi_stop_note(d.stop, *d.den, *d.pq, rr); });
     }
 }
 

@@ -384,13 +384,21 @@ cmg_status cmgi_cuda_sum(cmg_context *ctx, cmg_size n, const double *x, double *
     return reduce_one<WIDE<double>>(ctx, n, aligned(x), sum_op{x}, keep_sum{result});
 }
 
+/* Notes a step of which the parts of (r, r) are there: one block. */
+static __global__ void note_kernel(cmgi_cg_update u)
+{
+    cmgi_after_previous();
+    with_whole<REDUCERS>(u.parts, [&](double rr) { note_update{u}.finish(0, rr); });
+}
+
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_update *u)
 {
     const bool wide = aligned(u->p) && aligned(u->q) && aligned(u->x) && aligned(u->r) &&
                       aligned(u->single) && aligned(u->copy) && aligned(u->zero);
     if (u->kind == CMGI_CG_SEMI && u->parts.count > 0) {
-        return reduce_one<WIDE<double>>(ctx, u->parts.count, aligned(u->parts.at),
-                                        sum_op{u->parts.at}, note_update{*u});
+        CMGI_ON_DEVICE(ctx);
+        cmgi_launch(cmgi_device_of(ctx), 1, REDUCERS, 0, note_kernel, *u);
+        return CMGI_LAUNCHED(ctx);
     }
     if (k == 1 && u->precision == CMG_FP32) {
         return reduce_one<WIDE<float>>(ctx, n, wide, of_one<update_op<float>>{{*u, 0, false}},

@@ -202,20 +202,19 @@ struct semi_op {
         if (!u.stop[c].running) {
             return;
         }
-        const T momentum = (T)u.semi[c].momentum;
-        const T step = (T)u.semi[c].step;
+        const semi_step<T> factors(u.semi + c);
         const pack<T, W> z = load<W>((const T *)u.z + i);
         pack<double, W> x = {};
         pack<T, W> d = {};
         if (!u.fresh) {
             x = load<W>(u.x + i);
         }
-        if (momentum != 0) {
+        if (factors.momentum != 0) {
             d = load<W>((const T *)u.d + i);
         }
 #pragma unroll
         for (int w = 0; w < W; ++w) {
-            d.v[w] = step * z.v[w] + (momentum != 0 ? momentum * d.v[w] : 0);
+            d.v[w] = factors.direction(z.v[w], d.v[w]);
             x.v[w] += (double)d.v[w];
         }
         store<W>((T *)u.d + i, d);

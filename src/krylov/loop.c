@@ -175,6 +175,7 @@ static cmg_status put_part(cmgi_krylov *k, int part)
     k->recorded[part].posts = cmgi_krylov_post(k) != NULL && (!k->method->exact || steps > 0);
     if (part == CMGI_RECORD_WHOLE) {
         CMGI_TRY(begin(k));
+        k->ahead = steps > 0 ? steps + 1 : 0;
         CMGI_TRY(k->method->first != NULL ? k->method->first(k) : CMG_OK);
     }
     for (k->ahead = steps; k->ahead > 0; --k->ahead) {

@@ -60,10 +60,18 @@ static cmg_status check_lengths(const cmgi_cycle *cycle)
     return CMG_OK;
 }
 
-/* Memory for the parts of (r, z), where the last step leaves them. */
+/* Memory for the parts of (r, z), where the last step leaves them; the smallest step that leaves
+ * processors free beside it. */
 static cmg_status reserve_dots(cmgi_cycle *cycle)
 {
     const cmgi_step *last = &cycle->steps[cycle->nsteps - 1];
+    cycle->notes = CMGI_NONE;
+    for (int s = 0; s < cycle->nsteps; ++s) {
+        const cmgi_step *step = &cycle->steps[s];
+        if (step->kind == CMGI_STEP_DOWN && cmgi_half_dots(cycle->ctx, step->halves) > 0) {
+            cycle->notes = s;
+        }
+    }
     if (cycle->nsteps == 0 || last->kind != CMGI_STEP_UP || last->b != cycle->input) {
         return CMG_OK;
     }
@@ -152,7 +160,11 @@ static cmg_status run_half(const cmgi_cycle *cycle, const cmgi_step *step, const
                       .e = address(cycle, step->c, r, z),
                       .out = address(cycle, up ? step->out : step->also, r, z),
                       .coarse = up ? NULL : address(cycle, step->out, r, z),
-                      .dots = up && step->out == cycle->output ? cycle->dots : NULL};
+                      .dots = up && step->out == cycle->output ? cycle->dots : NULL,
+                      .step =
+                          (up && step->out == cycle->output) || step - cycle->steps == cycle->notes
+                              ? cycle->step
+                              : NULL};
     if (step->split) {
         half.part = CMGI_HALF_RIMS;
         CMGI_TRY(step->A->format->talk->aside(step->A));
@@ -218,6 +230,23 @@ cmg_status cmgi_cycle_run(void *user, const void *r, void *z)
         }
     }
     return CMG_OK;
+}
+
+bool cmgi_cycle_takes_step(const cmgi_cycle *cycle)
+{
+    const cmgi_step *last = &cycle->steps[cycle->nsteps - 1];
+    return cycle->nsteps > 0 && last->kind == CMGI_STEP_UP &&
+           cmgi_half_steps(cycle->ctx, last->halves, last->stages);
+}
+
+cmg_status cmgi_cycle_run_step(cmgi_cycle *cycle, const void *r, const cmgi_semi_update *step,
+                               bool *taken)
+{
+    *taken = cmgi_cycle_takes_step(cycle);
+    cycle->step = step;
+    const cmg_status status = *taken ? cmgi_cycle_run(cycle, r, step->d) : CMG_OK;
+    cycle->step = NULL;
+    return status;
 }
 
 void cmgi_cycle_drop_graph(cmgi_cycle *cycle)

@@ -82,6 +82,8 @@ typedef struct cmgi_cycle {
     void *graph;        /* the list as a graph from seen_r to seen_z, NULL = not recorded */
     const void *seen_r; /* arrays of the last launch */
     void *seen_z;
+    const cmgi_semi_update *step; /* that is taken with z in place of storing it, while it runs */
+    int notes;                    /* step beside which that before is noted, or CMGI_NONE */
 } cmgi_cycle;
 
 /* What a cycle is built from. */
@@ -112,6 +114,13 @@ void cmgi_cycle_destroy(cmgi_cycle **cycle);
  * the level; z may not be r.
  */
 cmg_status cmgi_cycle_run(void *user, const void *r, void *z);
+/*
+ * z = C r, and the step of semi-iteration that takes z, which is not stored; *taken = false, and
+ * nothing is done, where the last step of the list cannot. step->squares where the cycle `notes`.
+ */
+cmg_status cmgi_cycle_run_step(cmgi_cycle *cycle, const void *r, const cmgi_semi_update *step,
+                               bool *taken);
+bool cmgi_cycle_takes_step(const cmgi_cycle *cycle);
 /* Precision of r and z. */
 cmg_precision cmgi_cycle_precision(const cmgi_cycle *cycle);
 /*
@@ -141,9 +150,10 @@ size_t cmgi_value_bytes(const cmgi_cycle *cycle, const cmgi_value *value);
 cmg_status cmgi_cycle_build(cmgi_cycle *cycle, const cmgi_cycle_plan *plan);
 cmg_status cmgi_pass_zero(cmgi_cycle *cycle);
 void cmgi_pass_jacobi(cmgi_cycle *cycle);
-/* Looks whether halves of a cycle on level l can be one step each; h = NULL: where A is stored as a
- * box. */
-cmg_status cmgi_level_halves(cmg_context *ctx, cmg_hierarchy *h, int l, cmgi_level *level);
+/* Looks whether halves of a cycle on levels first .. end - 1 can be one step each; h = NULL: where
+ * A is stored as a box. */
+cmg_status cmgi_level_halves(cmg_context *ctx, cmg_hierarchy *h, int first, int end,
+                             cmgi_level *levels);
 /* The same of a divided level; collective. */
 cmg_status cmgi_level_halves_divided(cmg_context *ctx, const cmgi_divided *levels, int l,
                                      cmgi_level *level);

@@ -71,6 +71,21 @@ static cmg_status nested(void *user, const void *r, void *z)
     return run(user, ((const cmgi_multigrid *)user)->nested, r, z);
 }
 
+/* Not where z is projected. */
+static cmg_status stepped(void *user, bool nested, const void *r, const cmgi_semi_update *step,
+                          bool *taken)
+{
+    const cmgi_multigrid *mg = user;
+    return mg->levels.nullspace.count == 0
+               ? cmgi_cycle_run_step(nested ? mg->nested : mg->cycle, r, step, taken)
+               : CMG_OK;
+}
+
+static bool notes(void *user)
+{
+    return ((const cmgi_multigrid *)user)->cycle->notes != CMGI_NONE;
+}
+
 /*
  * Whether semi-iteration is asked for, or would be faster than CG: on large levels, of which the
  * hierarchy has some that stand for the whole in the search for its interval. Aggregates, whose
@@ -127,6 +142,8 @@ static cmg_status create_krylov(cmgi_multigrid *mg, cmg_krylov method)
                                        .left = left,
                                        .precondition = precondition,
                                        .nested = mg->nested != NULL ? nested : NULL,
+                                       .stepped = stepped,
+                                       .notes = notes,
                                        .precision = cmgi_cycle_precision(mg->cycle),
                                        .exact_rz = mg->levels.count == 1,
                                        .recordable = true};

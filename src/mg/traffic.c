@@ -8,8 +8,8 @@
  *   6; around a cycle in fp32 (r,z) 2 and z 1 in it, and r once more;
  * - FCG: an inner product more;
  * - semi-iteration: cycle, residual, z, d 2, x 2 and the norm 1; around a cycle in fp32 z and d
- *   in it, and r once more, or in place of r in fp64 and of the norm where a product rounds it;
- *   the first has nested iteration for its cycle;
+ *   in it, and r once more, or in place of r in fp64 and of the norm where a product rounds it; no
+ *   z where the cycle takes the step; the first has nested iteration for its cycle;
  * - Richardson: cycle, residual, 3 vectors for x, 1 for the norm;
  * - FGMRES: cycle, A z, 3 vectors, 5 more for each one kept and 3 in the end; BiCGStab: two cycles
  *   and products, 27 vectors;
@@ -88,8 +88,10 @@ static double iterations_bytes(const cmgi_multigrid *mg, int iterations, double 
     case CMG_KRYLOV_MERGED:
         return iterations * (wide + product + 21 * 8 * n);
     case CMG_KRYLOV_SEMI:
-        return iterations * (cycle + residual + (24 + (low < 8 ? 16 : 24)) * n -
-                             (low < 8 && mg->columns == 1 && cmgi_matrix_rounds(A) ? 16 * n : 0)) +
+        return iterations *
+                   (cycle + residual + (24 + (low < 8 ? 16 : 24)) * n -
+                    (mg->columns == 1 && cmgi_cycle_takes_step(mg->cycle) ? 2 * low * n : 0) -
+                    (low < 8 && mg->columns == 1 && cmgi_matrix_rounds(A) ? 16 * n : 0)) +
                opening_bytes(mg, iterations, cycle, low * n);
     case CMG_KRYLOV_DEFECT:
         return iterations * (cycle + 13 * low * n +

@@ -47,32 +47,33 @@ using half_small_cut =
                        half_cut<3, 11, 2, 2, 448, 2, true>>;
 enum { FLAT_ROWS = 1 << 18, TINY_ROWS = 1 << 15, SMALL_ROWS = 1 << 18 };
 
-template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE, bool RIM, int R>
+template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool STEP, bool MORE, bool RIM,
+          int R>
 __device__ __forceinline__ void half_run(const half_args<T, MORE> &a, const half_tile<DIM, R> &t)
 {
     enum { AHEAD = half_shape<T, DIM, UP, EVEN>::AHEAD };
     if constexpr (UP) {
-        half_up<T, DIM, R, AHEAD, STAGES, EVEN, RIM>(a, t);
+        half_up<T, DIM, R, AHEAD, STAGES, EVEN, STEP, RIM>(a, t);
     } else {
         half_down<T, DIM, R, AHEAD, STAGES, EVEN, RIM>(a, t);
     }
 }
 
-template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE>
+template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool STEP, bool MORE>
 __global__ void __launch_bounds__(HALF_THREADS, half_shape<T, DIM, UP, EVEN>::BLOCKS)
     half_kernel(const __grid_constant__ half_args<T, MORE> a)
 {
     enum { R = half_shape<T, DIM, UP, EVEN>::R };
     typedef half_own<DIM, R, UP> own;
-    cmgi_after_previous();
     const half_tile<DIM, R> t(a, own::COUNT, own::POSITIONS);
-    if (t.none()) {
+    cmgi_after_previous();
+    if (t.none() || (STEP && !a.stop->running)) {
         return;
     }
     if (t.inner) {
-        half_run<T, DIM, STAGES, UP, EVEN, MORE, false>(a, t);
+        half_run<T, DIM, STAGES, UP, EVEN, STEP, MORE, false>(a, t);
     } else {
-        half_run<T, DIM, STAGES, UP, EVEN, MORE, true>(a, t);
+        half_run<T, DIM, STAGES, UP, EVEN, STEP, MORE, true>(a, t);
     }
 }
 
@@ -127,6 +128,14 @@ static half_args<T, MORE> half_arguments(const cmgi_half *h)
     a.coarse = half_vector<T, MORE>(h->of, h->coarse, true, CMGI_GHOSTS);
     a.part[0] = a.out.from & ~1;
     a.part[1] = h->out != NULL ? a.out.to : a.b.end;
+    a.dots = h->dots;
+    if (h->step != NULL) {
+        a.semi = h->step->semi;
+        a.stop = h->step->stop;
+        a.sum = h->step->x;
+        a.fresh = h->step->fresh;
+        a.squares = h->step->squares;
+    }
     return a;
 }
 
@@ -170,7 +179,7 @@ static int half_inner_end(const A &a)
     return (a.b.end - cmgi_ghost_planes[CMGI_GHOST_B]) & ~1;
 }
 
-template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE>
+template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool STEP, bool MORE>
 static void launch_shape(const cmg_context *ctx, const cmgi_half *h)
 {
     typedef half_shape<T, DIM, UP, EVEN> s;
@@ -198,7 +207,7 @@ static void launch_shape(const cmg_context *ctx, const cmgi_half *h)
         a.stride = a.chunk;
     }
     const dim3 grid = half_grid<DIM, s::R>(a, own);
-    cmgi_launch(d, grid, HALF_THREADS, 0, half_kernel<T, DIM, STAGES, UP, EVEN, MORE>, a);
+    cmgi_launch(d, grid, HALF_THREADS, 0, half_kernel<T, DIM, STAGES, UP, EVEN, STEP, MORE>, a);
 }
 
 /* f(cut) for a box that is small enough for tiles; false = it is not. */
@@ -219,49 +228,56 @@ static bool in_tiles(const cmgi_halves *h, const F &f)
     return true;
 }
 
-/* Up, the last fine position may have a tile of its own. */
+/* Up, the last fine position may have a tile of its own; beside them `more` blocks. */
 template <typename CUT>
-static dim3 tile_grid(const cmgi_halves *h, bool up)
+static dim3 tile_grid(const cmgi_halves *h, bool up, int more)
 {
     const cmg_index *n = h->box.size;
     const bool flat = CUT::DIM == 2;
     const auto tiles = [&](int size, int own) { return cmgi_grid(size / 2 + (up ? 1 : 0), own); };
     return dim3(tiles(n[0], CUT::C0), flat ? 1 : tiles(n[1], CUT::C1),
-                tiles(n[flat ? 1 : 2], CUT::C2));
+                tiles(n[flat ? 1 : 2], CUT::C2) + more);
 }
 
-template <typename T, int DIM, int STAGES, bool UP, bool EVEN>
+template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool STEP>
 static bool launch_tiles(const cmg_context *ctx, const cmgi_half *h)
 {
     return in_tiles<T, DIM>(h->of, [&](auto cut) {
         using CUT = decltype(cut);
         half_args<T, false> a = half_arguments<T, false>(h);
-        a.dots = h->dots;
-        cmgi_launch(cmgi_device_of(ctx), tile_grid<CUT>(h->of, UP), CUT::THREADS, 0,
-                    half_tile_kernel<T, STAGES, UP, EVEN, CUT>, a);
+        const int more = !UP && a.squares.count > 0 ? 1 : 0;
+        cmgi_launch(cmgi_device_of(ctx), tile_grid<CUT>(h->of, UP, more), CUT::THREADS, 0,
+                    half_tile_kernel<T, STAGES, UP, EVEN, STEP, CUT>, a);
     });
 }
 
 template <typename T, int DIM, bool EVEN, bool MORE>
 static void launch_half(const cmg_context *ctx, const cmgi_half *h)
 {
-    const auto launch = [&](auto stages, auto up) {
+    const auto launch = [&](auto stages, auto up, auto step) {
         if constexpr (!MORE) {
-            if (launch_tiles<T, DIM, stages, up, EVEN>(ctx, h)) {
+            if (launch_tiles<T, DIM, stages, up, EVEN, step>(ctx, h)) {
                 return;
             }
         }
-        launch_shape<T, DIM, stages, up, EVEN, MORE>(ctx, h);
+        launch_shape<T, DIM, stages, up, EVEN, step, MORE>(ctx, h);
     };
     const auto either_way = [&](auto stages) {
-        h->up ? launch(stages, std::true_type()) : launch(stages, std::false_type());
+        if constexpr (stages == 2 && EVEN && !MORE && sizeof(T) == sizeof(float)) {
+            if (h->up && h->step != NULL) {
+                launch(stages, std::true_type(), std::true_type());
+                return;
+            }
+        }
+        h->up ? launch(stages, std::true_type(), std::false_type())
+              : launch(stages, std::false_type(), std::false_type());
     };
     if (h->stages == 2) {
         either_way(std::integral_constant<int, 2>());
     } else if (h->stages == 1) {
         either_way(std::integral_constant<int, 1>());
     } else {
-        launch(std::integral_constant<int, 0>(), std::false_type());
+        launch(std::integral_constant<int, 0>(), std::false_type(), std::false_type());
     }
 }
 
@@ -296,7 +312,7 @@ static cmg_size dots_of(const cmgi_halves *h)
 {
     cmg_size blocks = 0;
     (void)in_tiles<T, DIM>(h, [&](auto cut) {
-        const dim3 grid = tile_grid<decltype(cut)>(h, true);
+        const dim3 grid = tile_grid<decltype(cut)>(h, true, 0);
         blocks = (cmg_size)grid.x * grid.y * grid.z;
     });
     return blocks;

@@ -21,7 +21,7 @@
  * (R + 5) / R 32 / 26 (down), (R + 4) / R 32 / 28 (up) times that pass the first cache.
  */
 #pragma once
-#include "core/cuda.cuh"
+#include "core/pack.cuh"
 
 enum { HALF_WARPS = 4, HALF_THREADS = 32 * HALF_WARPS };
 
@@ -70,6 +70,11 @@ struct half_args {
     half_planes<T, MORE> out;     /* x of down, z of up */
     half_planes<T, MORE> coarse;  /* down: c */
     double *dots;                 /* up in tiles: of each block its part of (b, z), or NULL */
+    cmgi_semi *semi;              /* up with a step behind it: out is its d, ... */
+    double *sum;                  /* ... this its x, ... */
+    bool fresh;                   /* ... which is 0, and not read; ... */
+    cmgi_stop *stop;              /* ... neither changes once it has stopped */
+    cmgi_addends squares;         /* down in tiles: of a step that one block more notes */
 };
 
 /* Positions that a warp owns in the direction of lanes, and elements that a lane reads. */
@@ -356,10 +361,68 @@ struct half_prolongation {
     }
 };
 
-template <typename T, int DIM, int R, int PF, int STAGES, bool EVEN, bool RIM, bool MORE>
+/* No step. */
+struct half_none {
+    template <typename A>
+    __device__ __forceinline__ explicit half_none(const A &)
+    {
+    }
+};
+
+/*
+ * The step of semi-iteration behind an up half. d and x of planes to come are on their way into
+ * shared memory, as registers are short: each lane has a place for those of its R elements, in
+ * turn for each of so many planes.
+ */
+template <typename T, int R>
+struct half_step : semi_step<T> {
+    enum { AHEAD = 3, TURNS = AHEAD + 1 };
+    struct place {
+        double sum[TURNS][R][HALF_THREADS];
+        T d[TURNS][R][HALF_THREADS];
+    };
+    const half_args<T, false> &a;
+    int turn;
+
+    __device__ __forceinline__ explicit half_step(const half_args<T, false> &args)
+        : semi_step<T>(args.semi), a(args), turn(0)
+    {
+    }
+    static __device__ __forceinline__ place &here()
+    {
+        __shared__ place all;
+        return all;
+    }
+    /* Entry i is wanted AHEAD turns later as element j. */
+    __device__ __forceinline__ void fetch(int j, int i)
+    {
+        if (!a.fresh) {
+            cmgi_fetch(&here().sum[turn][j][threadIdx.x], a.sum + i);
+        }
+        if (this->momentum != 0) {
+            cmgi_fetch(&here().d[turn][j][threadIdx.x], a.out.own + i);
+        }
+    }
+    __device__ __forceinline__ void next()
+    {
+        cmgi_fetched();
+        turn = (turn + 1) % TURNS;
+    }
+    /* From z of entry i, which is element j. */
+    __device__ __forceinline__ void take(int j, int i, T z)
+    {
+        const T d = this->direction(z, here().d[turn][j][threadIdx.x]);
+        a.out.own[i] = d;
+        a.sum[i] = (a.fresh ? 0 : here().sum[turn][j][threadIdx.x]) + (double)d;
+    }
+};
+
+/* STEP: of one rank, two stages. */
+template <typename T, int DIM, int R, int PF, int STAGES, bool EVEN, bool STEP, bool RIM, bool MORE>
 __device__ __forceinline__ void half_up(const half_args<T, MORE> &a, const half_tile<DIM, R> &t)
 {
     enum { S = DIM == 3, N0 = R + 4 * S, N1 = R + 2 * S };
+    std::conditional_t<STEP, half_step<T, R>, half_none> step(a);
     half_stage<DIM, EVEN, N1, T> one;
     half_stage<DIM, EVEN, R, T> two;
     T b2[R] = {};
@@ -380,6 +443,16 @@ __device__ __forceinline__ void half_up(const half_args<T, MORE> &a, const half_
             const int ahead = (s + PF) % (PF + 1);
             half_load<RIM>(t, a.x, z + PF, 0, n[ahead]);
             half_load<RIM>(t, a.b, z - 1 + PF, S, q[ahead]);
+            if constexpr (STEP) {
+                const int later = z - STAGES + half_step<T, R>::AHEAD;
+#pragma unroll
+                for (int j = 0; j < R; ++j) {
+                    if (later >= t.z0 && later < t.z1 && t.template owns<RIM>(j + 2 * S)) {
+                        step.fetch(j, t.at + later * t.plane + (j + 2 * S) * t.step);
+                    }
+                }
+                step.next();
+            }
             P.add(t, z, n[s]);
             T sum[N1];
             T y[N1];
@@ -402,10 +475,17 @@ __device__ __forceinline__ void half_up(const half_args<T, MORE> &a, const half_
             const int to = t.at + (z - STAGES) * t.plane + 2 * S * t.step;
             T *out = a.out.array(z - STAGES);
             const bool writes = z >= t.z0 + STAGES && z < end && a.out.mine(z - STAGES);
+            if constexpr (STEP) {
+                cmgi_await_fetched<half_step<T, R>::AHEAD>();
+            }
 #pragma unroll
             for (int j = 0; j < R; ++j) {
                 if (writes && t.template owns<RIM>(j + 2 * S)) {
-                    out[to + j * t.step] = STAGES == 2 ? result[j] : y[j + S];
+                    if constexpr (STEP) {
+                        step.take(j, to + j * t.step, result[j]);
+                    } else {
+                        out[to + j * t.step] = STAGES == 2 ? result[j] : y[j + S];
+                    }
                 }
                 b2[j] = q[s][j + S];
             }

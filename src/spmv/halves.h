@@ -4,6 +4,7 @@
  *     down   x = S^s 0,  r = b - A x,  c = R r           reads b, writes x and c
  *     down   r = b - A x,  c = R r                       reads x and b, writes c
  *     up     y = x + P e,  z = S^s y                     reads x (or none: 0), b and e, writes z
+ *     up     the same, then d = momentum d + step z, x += d    d and x of an outer iteration
  *
  * where S y = y + omega D^-1 (b - A y), s is 1 or 2, D is a number times the identity, and P is
  * linear interpolation in every direction from the box of the positions (2 i + 1, 2 j + 1, 2 k +
@@ -57,25 +58,40 @@ typedef struct cmgi_half {
     void *out;    /* x of down with stages, z of up */
     void *coarse; /* c */
     double *dots; /* up: parts of (b, z), as many as cmgi_half_dots says; NULL = not wanted */
+    /* up, where cmgi_half_steps: what is done with z, of which out is then d; NULL = it is stored.
+     * Down, where dots would be left: the step before this one is noted beside it */
+    const cmgi_semi_update *step;
 } cmgi_half;
 
 /* Whether the backend has the kernels. */
 bool cmgi_halves_possible(const cmg_context *ctx);
+/* Whether a box can have halves in some precision. */
+bool cmgi_halves_fit(const cmgi_box *box);
+/* The matrices of a level. */
+typedef struct cmgi_halves_look {
+    cmgi_halves *halves; /* of `box`, which is A; where `known`, D alone is looked at, and `slab` is
+                            what this rank has */
+    const cmg_matrix *A;
+    const cmg_matrix *P;
+    const cmg_matrix *R;
+    const cmg_matrix *D;
+    bool *other; /* in the backend's memory, false; raised where P, R or D is another one */
+} cmgi_halves_look;
+
 /*
- * Looks whether halves are possible with these matrices; then halves->taken. A is `box`; where
- * halves->known, D alone is looked at, and halves->slab is what this rank has;
+ * Looks whether halves are possible with these matrices of some levels; then halves->taken.
  * P and R are multiplied by two vectors of integers each, drawn from 2^17, for which products with
  * linear interpolation do not round: every entry of the results has to be exact, which rows of
  * another matrix miss but once in 2^34 cases.
  *
- * Cost  two products with P and R each, and one wait of the host for each of both.
+ * Cost  two products with P and R each, and one wait of the host for all.
  */
-cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_box *box,
-                            const cmg_matrix *P, const cmg_matrix *R, const cmg_matrix *D,
-                            cmgi_halves *halves);
+cmg_status cmgi_halves_find(cmg_context *ctx, const cmgi_halves_look *look, int count);
 cmg_status cmgi_half_run(cmg_context *ctx, const cmgi_half *half);
 /* Parts of (b, z) that an up half can leave; 0 = none. */
 cmg_size cmgi_half_dots(const cmg_context *ctx, const cmgi_halves *halves);
+/* Whether an up half of so many stages can take the step of semi-iteration (core/backend.h). */
+bool cmgi_half_steps(const cmg_context *ctx, const cmgi_halves *halves, int stages);
 void cmgi_halves_clear(cmgi_halves *halves);
 /* Planes of the box; positions of a plane of the fine or the coarse one; entries that a rank has of
  * vectors on them. */

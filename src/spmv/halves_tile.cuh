@@ -175,9 +175,10 @@ __device__ __forceinline__ void half_tile_down(const half_args<T, false> &a)
     __shared__ T r[of_r::ALL];
     half_column fine(CUT(), a, false);
     half_column coarse(CUT(), a, true);
+    fine.go(of_b::position());
+    cmgi_after_previous();
     if (of_b::works()) {
         T v[of_b::LONG];
-        fine.go(of_b::position());
         fine.load(a.b.own, v);
         half_put(b + of_b::place(fine.p), of_b::PLANE, v);
     }
@@ -277,7 +278,7 @@ __device__ __forceinline__ void half_column_interpolate(const T *e, const half_p
     }
 }
 
-template <typename T, int STAGES, bool EVEN, typename CUT>
+template <typename T, int STAGES, bool EVEN, bool STEP, typename CUT>
 __device__ __forceinline__ void half_tile_up(const half_args<T, false> &a)
 {
     typedef half_coarse_region<CUT, STAGES, 1> of_e;
@@ -292,11 +293,16 @@ __device__ __forceinline__ void half_tile_up(const half_args<T, false> &a)
     T b2[of_own::LONG];
     double dot = 0;
     half_column fine(CUT(), a, false);
+    half_column coarse(CUT(), a, true);
+    coarse.go(of_e::position());
+    cmgi_after_previous();
+    if (STEP && !a.stop->running) {
+        return;
+    }
+    std::conditional_t<STEP, semi_step<T>, half_none> step(a.semi);
     /* all loads are on their way before the first is waited for */
     if (of_e::works()) {
-        half_column coarse(CUT(), a, true);
         T v[of_e::LONG];
-        coarse.go(of_e::position());
         coarse.load(a.e.own, v);
         half_put(e + of_e::place(coarse.p), of_e::PLANE, v);
     }
@@ -330,11 +336,19 @@ __device__ __forceinline__ void half_tile_up(const half_args<T, false> &a)
             after(l, v[l] + omega * (rhs[l] - s[l]), rhs[l]);
         }
     };
+    T d[STEP ? of_own::LONG : 1] = {};
+    double sum[STEP ? of_own::LONG : 1] = {};
     const auto leave = [&](int l, T v, T rhs) {
-        if (fine.in(l) && fine.p.z + l < 2 * CUT::C2) {
-            a.out.own[fine.row + l * fine.plane] = v;
-            dot += (double)v * (double)rhs;
+        const int i = fine.row + l * fine.plane;
+        if (!fine.in(l) || fine.p.z + l >= 2 * CUT::C2) {
+            return;
         }
+        if constexpr (STEP) {
+            v = step.direction(v, d[l]);
+            a.sum[i] = sum[l] + (double)v;
+        }
+        a.out.own[i] = v;
+        dot += (double)v * (double)rhs;
     };
     if (of_z::works()) {
         if constexpr (STAGES == 2) {
@@ -346,6 +360,11 @@ __device__ __forceinline__ void half_tile_up(const half_args<T, false> &a)
         }
     }
     if constexpr (STAGES == 2) {
+        if constexpr (STEP) {
+            fine.go(of_own::position());
+            fine.load(step.momentum != 0 ? a.out.own : NULL, d);
+            fine.load(a.fresh ? NULL : a.sum, sum);
+        }
         __syncthreads();
         if (of_own::works()) {
             stage(of_z(), of_own(), z, a.second, b2, leave);
@@ -359,13 +378,20 @@ __device__ __forceinline__ void half_tile_up(const half_args<T, false> &a)
     }
 }
 
-template <typename T, int STAGES, bool UP, bool EVEN, typename CUT>
+template <typename T, int STAGES, bool UP, bool EVEN, bool STEP, typename CUT>
 __global__ void __launch_bounds__(CUT::THREADS, CUT::BLOCKS * sizeof(float) / sizeof(T))
     half_tile_kernel(const __grid_constant__ half_args<T, false> a)
 {
-    cmgi_after_previous();
+    if (!UP && a.squares.count > 0 && blockIdx.z == gridDim.z - 1) {
+        if (blockIdx.x == 0 && blockIdx.y == 0) {
+            cmgi_after_previous();
+            with_whole<CUT::THREADS>(a.squares,
+                                     [&](double rr) { cmgi_semi_note(a.semi, a.stop, rr); });
+        }
+        return;
+    }
     if constexpr (UP) {
-        half_tile_up<T, STAGES, EVEN, CUT>(a);
+        half_tile_up<T, STAGES, EVEN, STEP, CUT>(a);
     } else {
         half_tile_down<T, STAGES, EVEN, CUT>(a);
     }

@@ -19,8 +19,11 @@ struct shape {
         VECTORS = __builtin_popcount(READS & MARCH_ANY), /* that a write-back reads */
         LINES = DIM == 2 && WIDTH == 2 ? 2 : 4,
         WARPS = 4,
-        AHEAD = (EVEN && VECTORS > 0) || (READS & MARCH_DIRECTION) != 0 ? 1 : 2,
-        BLOCKS = WIDTH == 2     ? (VECTORS <= 1 ? 3 : 2)
+        ROUNDED = (READS & MARCH_ROUNDED) != 0 ? 1 : 0,
+        AHEAD = ROUNDED || (EVEN && VECTORS > 0) || (READS & MARCH_DIRECTION) != 0 ? 1 : 2,
+        BLOCKS = WIDTH == 2     ? (ROUNDED && DIM == 3 ? 4
+                                   : VECTORS <= 1      ? 3
+                                                       : 2)
                  : VECTORS == 0 ? 6
                  : VECTORS < 3  ? 5
                                 : 3

@@ -281,9 +281,9 @@ template <typename T, cmgi_wb_kind KIND, unsigned READS, int DIM, bool EVEN, int
           int PF, int BLOCKS>
 __global__ void __launch_bounds__(WARPS * 32, BLOCKS) march_kernel(const march_args<T> a)
 {
-    cmgi_after_previous();
     const int block = DIM == 3 ? (int)blockIdx.y : (int)blockIdx.x;
     const march_tile<DIM, RY> t(a, block * WARPS + (int)threadIdx.x / 32, (int)threadIdx.x % 32);
+    cmgi_after_previous();
     march<T, KIND, READS, DIM, EVEN, RY, PF> m;
     m.template run<WARPS * 32>(a, t);
     if ((READS & MARCH_DIRECTION) != 0) { /* in registers that are free by now */

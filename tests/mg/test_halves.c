@@ -5,6 +5,7 @@
  * several columns.
  */
 #include "mg/cycle.h"
+#include "arrays.h"
 #include "test.h"
 
 typedef struct problem {
@@ -186,7 +187,7 @@ static cmgi_cycle *compile_any(problem *p, int stages, double momentum, bool nes
     s->omega[0] = 0.72;
     s->omega[1] = 1.45;
     s->momentum[1] = momentum;
-    CHECK_OK(cmgi_level_halves(ctx, p->h, 0, &p->level[0]));
+    CHECK_OK(cmgi_level_halves(ctx, p->h, 0, 1, p->level));
     const cmgi_cycle_plan plan = {.levels = p->level,
                                   .nlevels = 2,
                                   .coarse = p->coarse,
@@ -275,6 +276,75 @@ TEST(halves_are_the_cycle)
         }
     }
     CHECK(found > 40); /* of 88; thin boxes have too many templates for their rows */
+}
+
+/* A step of semi-iteration behind the cycle against z of the loops: one that begins, one that
+ * continues, one after the end; with and without the step before to note. */
+static void compare_step(const problem *p, cmgi_cycle *cycle, int variant)
+{
+    enum { FRESH = 1, STOPPED = 2, NOTES = 3, PARTS = 700 };
+    const cmg_size n = p->A.rows;
+    const cmgi_halves *halves = &p->level[0].halves;
+    const bool notes = variant == NOTES && cycle->notes != CMGI_NONE && !halves->march;
+    const bool continues = variant != FRESH;
+    cmgi_semi semi = {1, 0.5, 0.3, continues ? 0.25 : 0, 0.8};
+    cmgi_stop stop = {.running = variant != STOPPED, .relative = 1e-3, .diverged = 1e9, .most = 9};
+    scoped double *b = vector(n, 5);
+    scoped double *d = vector(n, 6);
+    scoped double *x = vector(n, 7);
+    scoped double *part = vector(PARTS, 8);
+    scoped double *z = calloc((size_t)n, sizeof *z);
+    double sum = 0;
+    FILL(part, i, PARTS, part[i] * part[i]);
+    scoped_vector *vb = vector_from(n, CMG_FP32, b);
+    scoped_vector *vd = vector_from(n, CMG_FP32, d);
+    scoped_vector *vx = vector_from(n, CMG_FP64, x);
+    scoped_device double *there = copy_there(part, PARTS, sizeof *part);
+    scoped_device cmgi_semi *semi_there = copy_there(&semi, 1, sizeof semi);
+    scoped_device cmgi_stop *stop_there = copy_there(&stop, 1, sizeof stop);
+    const cmgi_semi_update step = {.semi = semi_there,
+                                   .stop = stop_there,
+                                   .precision = CMG_FP32,
+                                   .fresh = !continues,
+                                   .d = vd->data,
+                                   .x = vx->data,
+                                   .squares = {there, notes ? PARTS : 0}};
+    bool taken = false;
+    CHECK_OK(cmgi_cycle_run_step(cycle, vb->data, &step, &taken));
+    CHECK(taken == (halves->taken && halves->precision == CMG_FP32 && halves->box.even &&
+                    cycle->steps[cycle->nsteps - 1].stages == 2 &&
+                    (halves->box.dims == 3 || !halves->march)));
+    CHECK_OK(cmgi_to_host(ctx, &stop, stop_there, sizeof stop));
+    for (int i = 0; i < PARTS; ++i) {
+        sum += part[i];
+    }
+    if (notes) {
+        cmgi_semi_next(&semi);
+        CHECK(stop.done == 1 && stop.running == 1);
+        CHECK_NEAR(stop.history[0], sqrt(sum), 1e-13 * sqrt(sum));
+    }
+    plain_iteration(p, false, b, z);
+    for (cmg_size i = 0; i < n && taken && variant != STOPPED; ++i) {
+        d[i] = semi.step * z[i] + semi.momentum * d[i];
+        x[i] = (continues ? x[i] : 0) + d[i];
+    }
+    scoped double *got_d = values_of(vd);
+    scoped double *got_x = values_of(vx);
+    CHECK_NEAR(relative_difference(got_d, d, n), 0, 3e-6);
+    CHECK_NEAR(relative_difference(got_x, x, n), 0, 3e-6);
+}
+
+TEST(the_cycle_takes_a_step)
+{
+    EACH_PAIR (k, sizeof boxes / sizeof *boxes, c, 16) {
+        const cmg_precision precision = c % 8 == 7 ? CMG_FP64 : CMG_FP32;
+        scoped_problem p = make(boxes[k][0], boxes[k] + 1, c % 8 != 6, precision);
+        scoped_cycle *cycle = compile(&p, c % 8 == 5 ? 1 : 2, 0.1);
+        p.level[0].halves.march = c >= 8;
+        if (precision == CMG_FP32) {
+            compare_step(&p, cycle, c % 4);
+        }
+    }
 }
 
 /* Nested iteration: P e without a guess, and the defect of a guess, are halves, too. */
