@@ -160,7 +160,7 @@ static void expect(const cmgi_box *box, cmg_size rows, cmgi_request *ask, cmgi_l
 {
     enum { KEPT = 1 << 21 };
     if (box != NULL && cmgi_halves_fit(box) && rows < KEPT) {
-        ask->options.format = CMG_FORMAT_SELL;
+        ask->options.format = ask->use == CMGI_USE_P ? CMG_FORMAT_K1 : CMG_FORMAT_SELL;
         level->expected = true;
     }
 }
