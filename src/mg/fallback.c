@@ -64,6 +64,13 @@ static cmgi_ending ending(const cmgi_fallback *f, const cmgi_krylov *k)
         .steady = slow && k->column->history[n] <= PACE * k->column->history[n - patience]};
 }
 
+/* In place of a monitor that has asked to stop. */
+static int stop(void *user, int iteration, double residual, double rhs_norm)
+{
+    (void)user, (void)iteration, (void)residual, (void)rhs_norm;
+    return 1;
+}
+
 /* Slow iterations are given up only where there is something else to try. */
 static void set_limits(const cmgi_fallback *f, cmgi_multigrid *mg, int max_it)
 {
@@ -79,6 +86,7 @@ static void set_limits(const cmgi_fallback *f, cmgi_multigrid *mg, int max_it)
     const bool more = faster || next == CMGI_RUNG_DIRECT || (next != CMGI_RUNG_NONE && !single);
     const bool strong = f->ladder.automatic && f->ladder.used[CMGI_RUNG_SMOOTHER];
     k->options.max_it = max_it;
+    k->options.monitor = f->stopped ? stop : mg->options.monitor;
     k->patience = !more ? 0 : (strong && f->rising ? LONG_PATIENCE : PATIENCE);
     k->pace = faster ? STEADY : PACE;
     if (climbs && k->options.method == CMG_KRYLOV_SEMI) {
@@ -473,18 +481,23 @@ cmg_status cmgi_columns_solve(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns
     const cmg_size values = cmgi_krylov_values(s->mg.krylov);
     bool solved[CMG_COLUMNS] = {false};
     cmg_report sum = {0};
+    cmg_status status = CMG_OK;
     CMGI_TRY(mg->ctx->backend->convert(mg->ctx, values, CMG_FP64, x, CMG_FP64, s->guess));
     if (together(s)) {
         CMGI_TRY(solve_together(f, s, b, x, solved, &sum));
         CMGI_TRY(give_way(f, mg, s, b, x, solved, &sum));
+        f->stopped = s->mg.krylov->interrupted;
     }
-    for (int c = 0; c < s->mg.columns; ++c) {
+    for (int c = 0; c < s->mg.columns && status == CMG_OK; ++c) {
         if (!solved[c]) {
-            CMGI_TRY(solve_alone(f, mg, s, c, b, x));
+            status = solve_alone(f, mg, s, c, b, x);
+            f->stopped = f->stopped || s->report[c].outcome == CMG_INTERRUPTED;
             sum.bytes += s->report[c].bytes;
             sum.fallbacks += s->report[c].fallbacks;
         }
     }
+    f->stopped = false;
+    CMGI_TRY(status);
     const double setup = all->setup_seconds;
     *all = s->report[slowest(s)];
     all->setup_seconds = setup;
