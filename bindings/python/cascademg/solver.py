@@ -103,6 +103,7 @@ class Solver:
         self._for_xla = None
         self._busy = False
         self._outdated = False
+        self._refreshed = False
         self._version = hierarchy._version  # of the values that the solver has
         self._create()
 
@@ -505,7 +506,7 @@ class Solver:
             As of a set-up. The solver then raises StateError until a refresh succeeds.
         """
         with self._entered():
-            self._outdated = True
+            self._outdated = self._refreshed = True
             if self._adjoint is not self:
                 self._adjoint = None
             if self._options.matrix.keep_map:
@@ -538,8 +539,8 @@ class Solver:
         return self._adjoint
 
     def _known_symmetric(self):
-        """Whether the library chose the method of the last solve because A is symmetric."""
-        given = "krylov" in self._keywords or "krylov" in self._keywords["options"]
+        """Whether the library chose the method of the last solve because A is symmetric; a refresh keeps the method."""
+        given = self._refreshed or "krylov" in self._keywords or "krylov" in self._keywords["options"]
         return not given and enum_name("krylov", self._report.krylov) in ("cg", "fcg")
 
     def notes(self) -> list[str]:
