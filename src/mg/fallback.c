@@ -179,7 +179,7 @@ static cmg_status return_to_best(cmgi_multigrid *mg, const double *guess, const 
     cmg_status status = CMG_OK;
     k->most = most;
     k->options.monitor = NULL; /* it has seen these iterations */
-    if (most[0] != CMGI_NONE) {
+    if (most[0] != CMGI_NONE || mg->columns > 1) {
         status = cmgi_multigrid_solve(mg, b, x);
     }
     if (status == CMG_OK && (most[0] == CMGI_NONE || !isfinite(k->column->residual)) &&
@@ -381,19 +381,19 @@ static cmg_status solve_together(cmgi_fallback *f, cmgi_columns *s, const double
     const cmgi_krylov *k = mg->krylov;
     first_limits(f, mg);
     CMGI_TRY(cmgi_multigrid_solve(mg, b, x));
-    const bool stopped = k->interrupted;
+    f->stopped = k->interrupted;
     all->bytes = cmgi_multigrid_bytes(mg, &all->iteration_bytes);
     for (int c = 0; c < mg->columns; ++c) {
         const cmgi_krylov_column *of = &k->column[c];
         /* an exact guess comes back as it is, without its boundary solved */
         solved[c] = (int)of->outcome != CMGI_STOP_SCALE &&
-                    (stopped || (cmg_outcome_converged(of->outcome) && of->iterations > 0));
+                    (f->stopped || (cmg_outcome_converged(of->outcome) && of->iterations > 0));
         if (solved[c]) {
             s->report[c] = (cmg_report){.size = sizeof *s->report, .fallback = "", .hint = ""};
             report_end(mg, c, &s->report[c]);
         }
     }
-    if (!stopped) {
+    if (!f->stopped) {
         return CMG_OK;
     }
     CMGI_TRY(return_to_best(mg, s->guess, b, x, 1));
@@ -418,7 +418,7 @@ static cmg_status give_way(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns *s
     for (int c = 0; c < s->mg.columns; ++c) {
         slow = slow || k->column[c].outcome == CMG_STAGNATED;
     }
-    if (!slow || k->options.method != CMG_KRYLOV_SEMI || !mg->options.fallback) {
+    if (!slow || f->stopped || k->options.method != CMG_KRYLOV_SEMI || !mg->options.fallback) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_ladder_climb(&f->ladder, mg, CMGI_RUNG_CG, &end, clause));
@@ -481,23 +481,19 @@ cmg_status cmgi_columns_solve(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns
     const cmg_size values = cmgi_krylov_values(s->mg.krylov);
     bool solved[CMG_COLUMNS] = {false};
     cmg_report sum = {0};
-    cmg_status status = CMG_OK;
     CMGI_TRY(mg->ctx->backend->convert(mg->ctx, values, CMG_FP64, x, CMG_FP64, s->guess));
     if (together(s)) {
         CMGI_TRY(solve_together(f, s, b, x, solved, &sum));
         CMGI_TRY(give_way(f, mg, s, b, x, solved, &sum));
-        f->stopped = s->mg.krylov->interrupted;
     }
-    for (int c = 0; c < s->mg.columns && status == CMG_OK; ++c) {
+    for (int c = 0; c < s->mg.columns; ++c) {
         if (!solved[c]) {
-            status = solve_alone(f, mg, s, c, b, x);
+            CMGI_TRY(solve_alone(f, mg, s, c, b, x));
             f->stopped = f->stopped || s->report[c].outcome == CMG_INTERRUPTED;
             sum.bytes += s->report[c].bytes;
             sum.fallbacks += s->report[c].fallbacks;
         }
     }
-    f->stopped = false;
-    CMGI_TRY(status);
     const double setup = all->setup_seconds;
     *all = s->report[slowest(s)];
     all->setup_seconds = setup;

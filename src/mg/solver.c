@@ -284,6 +284,7 @@ static cmg_status take_columns(cmg_solver *s, int k)
 static cmg_status take_guess(cmg_solver *s, cmg_vector *x, bool zero, double **own)
 {
     s->fallback.zero = zero && x->columns == 1;
+    s->fallback.stopped = false;
     if (!zero) {
         return cmgi_edge_in(&s->edge, x, 1, own);
     }
