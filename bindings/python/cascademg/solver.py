@@ -103,7 +103,6 @@ class Solver:
         self._for_xla = None
         self._busy = False
         self._outdated = False
-        self._refreshed = False
         self._version = hierarchy._version  # of the values that the solver has
         self._create()
 
@@ -506,7 +505,7 @@ class Solver:
             As of a set-up. The solver then raises StateError until a refresh succeeds.
         """
         with self._entered():
-            self._outdated = self._refreshed = True
+            self._outdated = True
             if self._adjoint is not self:
                 self._adjoint = None
             if self._options.matrix.keep_map:
@@ -531,17 +530,12 @@ class Solver:
             :meth:`refresh`.
         """
         if self._adjoint is None:
-            if self._known_symmetric() or self.hierarchy.symmetric():
+            if self.hierarchy.symmetric():
                 self._adjoint = self
             else:
                 turned = {**self._keywords, "pre": self._options.post, "post": self._options.pre}
                 self._adjoint = Solver(self.hierarchy.transpose(), **turned)
         return self._adjoint
-
-    def _known_symmetric(self):
-        """Whether the library chose the method of the last solve because A is symmetric; a refresh keeps the method."""
-        given = self._refreshed or "krylov" in self._keywords or "krylov" in self._keywords["options"]
-        return not given and enum_name("krylov", self._report.krylov) in ("cg", "fcg")
 
     def notes(self) -> list[str]:
         """What was decided at set-up and why, a line each: smoother, coarse levels, coarsest solve, Dirichlet rows."""
