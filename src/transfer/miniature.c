@@ -136,6 +136,10 @@ cmg_status cmgi_miniature_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A
         return CMG_OK;
     }
     CMGI_TRY(gather(ctx, A, there, points, small_points(points, MARGIN), NULL, &made));
+    CMGI_TRY(cmgi_points_confirm(ctx, CMGI_HOST, &made.A.view, &made.points));
+    if (made.points.dim == 0) {
+        return CMG_OK;
+    }
     copying a = on_points(points, &made.points, RIM, MARGIN);
     a.from = made.A.view;
     a.A = made.A.view;
