@@ -64,13 +64,6 @@ static cmgi_ending ending(const cmgi_fallback *f, const cmgi_krylov *k)
         .steady = slow && k->column->history[n] <= PACE * k->column->history[n - patience]};
 }
 
-/* In place of a monitor that has asked to stop. */
-static int stop(void *user, int iteration, double residual, double rhs_norm)
-{
-    (void)user, (void)iteration, (void)residual, (void)rhs_norm;
-    return 1;
-}
-
 /* Slow iterations are given up only where there is something else to try. */
 static void set_limits(const cmgi_fallback *f, cmgi_multigrid *mg, int max_it)
 {
@@ -85,8 +78,8 @@ static void set_limits(const cmgi_fallback *f, cmgi_multigrid *mg, int max_it)
         climbs && !single && cmgi_ladder_next(&f->ladder, mg, &steady) != CMGI_RUNG_NONE;
     const bool more = faster || next == CMGI_RUNG_DIRECT || (next != CMGI_RUNG_NONE && !single);
     const bool strong = f->ladder.automatic && f->ladder.used[CMGI_RUNG_SMOOTHER];
-    k->options.max_it = max_it;
-    k->options.monitor = f->stopped ? stop : mg->options.monitor;
+    k->options.max_it = f->stopped ? 0 : max_it;
+    k->options.monitor = f->stopped ? NULL : mg->options.monitor;
     k->patience = !more ? 0 : (strong && f->rising ? LONG_PATIENCE : PATIENCE);
     k->pace = faster ? STEADY : PACE;
     if (climbs && k->options.method == CMG_KRYLOV_SEMI) {
@@ -176,12 +169,10 @@ static cmg_status return_to_best(cmgi_multigrid *mg, const double *guess, const 
     }
     CMGI_TRY(put_guess(mg, guess, x));
     const cmg_monitor_fn monitor = k->options.monitor;
-    cmg_status status = CMG_OK;
     k->most = most;
     k->options.monitor = NULL; /* it has seen these iterations */
-    if (most[0] != CMGI_NONE || mg->columns > 1) {
-        status = cmgi_multigrid_solve(mg, b, x);
-    }
+    cmg_status status =
+        most[0] != CMGI_NONE || mg->columns > 1 ? cmgi_multigrid_solve(mg, b, x) : CMG_OK;
     if (status == CMG_OK && (most[0] == CMGI_NONE || !isfinite(k->column->residual)) &&
         mg->columns == 1) {
         most[0] = 0;
@@ -490,6 +481,9 @@ cmg_status cmgi_columns_solve(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns
         if (!solved[c]) {
             CMGI_TRY(solve_alone(f, mg, s, c, b, x));
             f->stopped = f->stopped || s->report[c].outcome == CMG_INTERRUPTED;
+            s->report[c].outcome = f->stopped && !cmg_outcome_converged(s->report[c].outcome)
+                                       ? CMG_INTERRUPTED
+                                       : s->report[c].outcome;
             sum.bytes += s->report[c].bytes;
             sum.fallbacks += s->report[c].fallbacks;
         }

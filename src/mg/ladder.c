@@ -234,12 +234,9 @@ static void leave(cmgi_multigrid *mg, bool levels)
     }
 }
 
-/* newer: what is completed has borrowed from arrays that may be gone. */
-static cmg_status build(cmgi_multigrid *mg, bool levels, bool newer)
+static cmg_status build(cmgi_multigrid *mg, bool levels)
 {
-    CMGI_TRY(levels  ? cmgi_multigrid_complete(mg, (cmgi_meanwhile){0})
-             : newer ? cmgi_completion_update(mg->h, &mg->completion)
-                     : CMG_OK);
+    CMGI_TRY(levels ? cmgi_multigrid_complete(mg, (cmgi_meanwhile){0}) : CMG_OK);
     CMGI_TRY(cmgi_memory_check(cmgi_multigrid_hierarchy(mg), &mg->options, &mg->schedule, 0));
     return cmgi_multigrid_build(mg);
 }
@@ -249,7 +246,6 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
 {
     cmgi_multigrid before = *mg;
     const bool levels = rung == CMGI_RUNG_LEVELS || rung == CMGI_RUNG_DIRECT;
-    const bool newer = mg->levels.values != mg->h->values;
     const cmg_krylov method = mg->krylov->options.method;
     char less[16];
     char went[48];
@@ -272,16 +268,20 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
         mg->missed = true;
         return cmgi_multigrid_take_method(mg, CMG_KRYLOV_CG);
     }
+    /* what is completed has borrowed from arrays that may be gone since there are newer values */
+    CMGI_TRY(levels || mg->levels.values == mg->h->values
+                 ? CMG_OK
+                 : cmgi_completion_update(mg->h, &mg->completion));
     mg->apart = true;
     leave(mg, levels);
-    cmg_status status = build(mg, levels, newer);
+    cmg_status status = build(mg, levels);
     const bool crowded = status == CMG_ERR_MEMORY && mg->divided == NULL;
     if (status == CMG_OK || crowded) {
         drop(&before, levels);
     }
     if (crowded) { /* not beside the one before: then in its place */
         drop(mg, levels);
-        return build(mg, levels, newer);
+        return build(mg, levels);
     }
     if (status == CMG_OK) {
         return CMG_OK;

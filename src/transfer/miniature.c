@@ -136,17 +136,14 @@ cmg_status cmgi_miniature_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A
         return CMG_OK;
     }
     CMGI_TRY(gather(ctx, A, there, points, small_points(points, MARGIN), NULL, &made));
-    CMGI_TRY(cmgi_points_confirm(ctx, CMGI_HOST, &made.A.view, &made.points));
-    if (made.points.dim == 0) {
-        return CMG_OK;
-    }
     copying a = on_points(points, &made.points, RIM, MARGIN);
     a.from = made.A.view;
     a.A = made.A.view;
     a.large = made.points; /* its own inner rows first */
     CMGI_TRY(cmgi_rows_are_cut(ctx, CMGI_HOST, &a.A, NULL, &made.points, NULL, &cut));
     CMGI_TRY(cut ? CMG_OK : differs(ctx, CMGI_HOST, a.A.rows, &a, &others));
-    if (others > 0) {
+    CMGI_TRY(cmgi_points_confirm(ctx, CMGI_HOST, &made.A.view, &made.points));
+    if (others > 0 || made.points.dim == 0) {
         return CMG_OK;
     }
     a.large = *points;

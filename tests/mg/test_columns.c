@@ -225,7 +225,8 @@ static int stop_once(void *user, int iteration, double residual, double rhs_norm
     return residual >= 0 && rhs_norm > 0 && iteration == 1 && ++*(int *)user == 1;
 }
 
-/* A monitor that asks once to stop has stopped all columns, those too that are solved one by one. */
+/* A monitor that asks once to stop has stopped all columns, those too that are solved one by one.
+ */
 TEST(one_stop_is_for_all_columns)
 {
     static const char *const options[] = {"krylov=fgmres", "krylov=cg"};

@@ -324,7 +324,8 @@ TEST(refused_values_change_nothing)
     }
 }
 
-/* A solver that is built again without a refresh looks at no array that new values have replaced. */
+/* A solver that is built again without a refresh looks at no array that new values have replaced.
+ */
 TEST(replaced_arrays_may_go)
 {
     scoped_hierarchy *given = poisson(72, 1, 0);
