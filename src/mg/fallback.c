@@ -481,9 +481,9 @@ cmg_status cmgi_columns_solve(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns
         if (!solved[c]) {
             CMGI_TRY(solve_alone(f, mg, s, c, b, x));
             f->stopped = f->stopped || s->report[c].outcome == CMG_INTERRUPTED;
-            s->report[c].outcome = f->stopped && !cmg_outcome_converged(s->report[c].outcome)
-                                       ? CMG_INTERRUPTED
-                                       : s->report[c].outcome;
+            if (f->stopped && s->report[c].outcome == CMG_ITERATION_LIMIT) {
+                s->report[c].outcome = CMG_INTERRUPTED;
+            }
             sum.bytes += s->report[c].bytes;
             sum.fallbacks += s->report[c].fallbacks;
         }
