@@ -430,8 +430,9 @@ cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, cons
                                   ? cmgi_kinds_update(h->ctx, what, values, stored)
                               : there ? update_there(h->ctx, &given, stored, &facts)
                                       : update_here(h->ctx, &given, stored, &facts);
-    h->checked = h->checked && (status == CMG_OK || (status == CMG_ERR_ARG && values != old));
-    ++h->values; /* of borrowed arrays whatever the status is */
+    const bool refused = status == CMG_ERR_ARG && values != old; /* else borrowed ones may be new */
+    h->checked = h->checked && (status == CMG_OK || refused);
+    h->values += !refused;
     CMGI_TRY(status);
     h->stale = true;
     if (role == CMG_ROLE_A) {

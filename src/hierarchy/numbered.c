@@ -329,10 +329,9 @@ static cmg_status update_matrix(cmgi_numbered *n, int l, int role)
     for (cmg_size k = 0; k < nnz; ++k) {
         values[as->to[k]] = from.values[k];
     }
-    if (memcmp(values, own->values, (size_t)nnz * sizeof *values) != 0) {
-        return cmg_hierarchy_update(n->h, l, (cmg_role)role, values);
-    }
-    return CMG_OK;
+    return memcmp(values, own->values, (size_t)nnz * sizeof *values) == 0
+               ? CMG_OK
+               : cmg_hierarchy_update(n->h, l, (cmg_role)role, values);
 }
 
 cmg_status cmgi_numbered_update(cmgi_numbered *n)

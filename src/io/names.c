@@ -102,10 +102,8 @@ static bool match(const pattern *p, const char *stem, cmgi_item *item)
         return strcmp(stem, p->prefix) == 0;
     }
     const char *rest = match_level(stem, p->prefix, &item->level);
-    if (rest == NULL) {
-        return false;
-    }
-    return p->named ? match_name(rest, p->what == CMG_ROLE_SMOOTHER, item) : *rest == '\0';
+    return rest != NULL &&
+           (p->named ? match_name(rest, p->what == CMG_ROLE_SMOOTHER, item) : *rest == '\0');
 }
 
 bool cmgi_item_parse(cmgi_naming naming, const char *file, cmgi_item *item)

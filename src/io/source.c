@@ -153,10 +153,9 @@ cmg_status cmgi_in_file(cmg_context *ctx, const char *path, cmg_status status)
     }
     char message[sizeof ctx->message];
     memcpy(message, ctx->message, sizeof message);
-    if (strncmp(message, path, strlen(path)) == 0) {
-        return CMG_ERR_FILE;
-    }
-    return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %s", path, message);
+    return strncmp(message, path, strlen(path)) == 0
+               ? CMG_ERR_FILE
+               : cmgi_fail(ctx, CMG_ERR_FILE, "%s: %s", path, message);
 }
 
 cmg_status cmgi_fail_in(cmg_context *ctx, const char *path, const char *name, const char *format,

@@ -145,13 +145,9 @@ void cmgi_krylov_destroy(cmgi_krylov **k)
 cmg_status cmgi_krylov_limit(cmgi_krylov *k, const cmgi_iteration_options *limits)
 {
     CMGI_TRY(limits->max_it > k->longest ? make_room(k, limits->max_it) : CMG_OK);
-    k->options.rtol = limits->rtol;
-    k->options.atol = limits->atol;
-    k->options.max_it = limits->max_it;
-    k->options.low = limits->low;
-    k->options.high = limits->high;
-    k->options.monitor = limits->monitor;
-    k->options.monitor_user = limits->monitor_user;
+    const cmg_krylov method = k->options.method;
+    k->options = *limits;
+    k->options.method = method;
     return CMG_OK;
 }
 

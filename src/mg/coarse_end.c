@@ -22,6 +22,8 @@ static cmg_status build_inverse(cmgi_multigrid *mg, int last)
     const cmg_size n = mg->levels.level[last].rows;
     cmg_csr csr;
     const cmg_matrix_options options = coarse_options(mg, last);
+    CMGI_CHECK(ctx, !cmgi_is_divided(mg->divided, last), CMG_ERR_UNSUPPORTED,
+               "coarse inverse: level %d is divided among ranks, take coarse=auto", last);
     if (last == cmg_hierarchy_levels(h) - 1 &&
         cmgi_hierarchy_view(h, last, CMG_ROLE_INVERSE, NULL, 0, &csr)) {
         CMGI_SCOPED(ctx, n * n, double, X);

@@ -78,7 +78,8 @@ static void set_limits(const cmgi_fallback *f, cmgi_multigrid *mg, int max_it)
         climbs && !single && cmgi_ladder_next(&f->ladder, mg, &steady) != CMGI_RUNG_NONE;
     const bool more = faster || next == CMGI_RUNG_DIRECT || (next != CMGI_RUNG_NONE && !single);
     const bool strong = f->ladder.automatic && f->ladder.used[CMGI_RUNG_SMOOTHER];
-    k->options.max_it = max_it;
+    k->options.max_it = f->stopped ? 0 : max_it;
+    k->options.monitor = f->stopped ? NULL : mg->options.monitor;
     k->patience = !more ? 0 : (strong && f->rising ? LONG_PATIENCE : PATIENCE);
     k->pace = faster ? STEADY : PACE;
     if (climbs && k->options.method == CMG_KRYLOV_SEMI) {
@@ -168,12 +169,10 @@ static cmg_status return_to_best(cmgi_multigrid *mg, const double *guess, const 
     }
     CMGI_TRY(put_guess(mg, guess, x));
     const cmg_monitor_fn monitor = k->options.monitor;
-    cmg_status status = CMG_OK;
     k->most = most;
     k->options.monitor = NULL; /* it has seen these iterations */
-    if (most[0] != CMGI_NONE) {
-        status = cmgi_multigrid_solve(mg, b, x);
-    }
+    cmg_status status =
+        most[0] != CMGI_NONE || mg->columns > 1 ? cmgi_multigrid_solve(mg, b, x) : CMG_OK;
     if (status == CMG_OK && (most[0] == CMGI_NONE || !isfinite(k->column->residual)) &&
         mg->columns == 1) {
         most[0] = 0;
@@ -373,19 +372,19 @@ static cmg_status solve_together(cmgi_fallback *f, cmgi_columns *s, const double
     const cmgi_krylov *k = mg->krylov;
     first_limits(f, mg);
     CMGI_TRY(cmgi_multigrid_solve(mg, b, x));
-    const bool stopped = k->interrupted;
+    f->stopped = k->interrupted;
     all->bytes = cmgi_multigrid_bytes(mg, &all->iteration_bytes);
     for (int c = 0; c < mg->columns; ++c) {
         const cmgi_krylov_column *of = &k->column[c];
         /* an exact guess comes back as it is, without its boundary solved */
         solved[c] = (int)of->outcome != CMGI_STOP_SCALE &&
-                    (stopped || (cmg_outcome_converged(of->outcome) && of->iterations > 0));
+                    (f->stopped || (cmg_outcome_converged(of->outcome) && of->iterations > 0));
         if (solved[c]) {
             s->report[c] = (cmg_report){.size = sizeof *s->report, .fallback = "", .hint = ""};
             report_end(mg, c, &s->report[c]);
         }
     }
-    if (!stopped) {
+    if (!f->stopped) {
         return CMG_OK;
     }
     CMGI_TRY(return_to_best(mg, s->guess, b, x, 1));
@@ -410,7 +409,7 @@ static cmg_status give_way(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns *s
     for (int c = 0; c < s->mg.columns; ++c) {
         slow = slow || k->column[c].outcome == CMG_STAGNATED;
     }
-    if (!slow || k->options.method != CMG_KRYLOV_SEMI || !mg->options.fallback) {
+    if (!slow || f->stopped || k->options.method != CMG_KRYLOV_SEMI || !mg->options.fallback) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_ladder_climb(&f->ladder, mg, CMGI_RUNG_CG, &end, clause));
@@ -481,6 +480,10 @@ cmg_status cmgi_columns_solve(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns
     for (int c = 0; c < s->mg.columns; ++c) {
         if (!solved[c]) {
             CMGI_TRY(solve_alone(f, mg, s, c, b, x));
+            f->stopped = f->stopped || s->report[c].outcome == CMG_INTERRUPTED;
+            if (f->stopped && s->report[c].outcome == CMG_ITERATION_LIMIT) {
+                s->report[c].outcome = CMG_INTERRUPTED;
+            }
             sum.bytes += s->report[c].bytes;
             sum.fallbacks += s->report[c].fallbacks;
         }

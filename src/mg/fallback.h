@@ -12,6 +12,7 @@ typedef struct cmgi_fallback {
     double *history; /* residual norms of all attempts of a solve, on the host; NULL = of one */
     int past;        /* iterations in `history` */
     int indefinite;  /* CG of the last solve met p^T A p <= 0 in the iteration before; 0 = no */
+    bool stopped;    /* the monitor has asked to in this solve, at a column before */
     bool rising;     /* the attempt before ended with a larger residual than it began with */
     cmgi_ladder ladder;
     char text[CMGI_FALLBACK_TEXT]; /* what happened in the last solve */

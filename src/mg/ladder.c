@@ -268,6 +268,10 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
         mg->missed = true;
         return cmgi_multigrid_take_method(mg, CMG_KRYLOV_CG);
     }
+    /* what is completed has borrowed from arrays that may be gone since there are newer values */
+    CMGI_TRY(levels || mg->levels.values == mg->h->values
+                 ? CMG_OK
+                 : cmgi_completion_update(mg->h, &mg->completion));
     mg->apart = true;
     leave(mg, levels);
     cmg_status status = build(mg, levels);

@@ -284,6 +284,7 @@ static cmg_status take_columns(cmg_solver *s, int k)
 static cmg_status take_guess(cmg_solver *s, cmg_vector *x, bool zero, double **own)
 {
     s->fallback.zero = zero && x->columns == 1;
+    s->fallback.stopped = false;
     if (!zero) {
         return cmgi_edge_in(&s->edge, x, 1, own);
     }
@@ -376,12 +377,9 @@ cmg_status cmg_solver_set_monitor(cmg_solver *s, cmg_monitor_fn monitor, void *u
 {
     CMGI_GIVEN(s);
     cmg_solver_options o = s->mg.options;
-    if (monitor == NULL && o.monitor == NULL) {
-        return CMG_OK;
-    }
     o.monitor = monitor;
     o.monitor_user = user;
-    return take_limits(s, &o);
+    return monitor != NULL || s->mg.options.monitor != NULL ? take_limits(s, &o) : CMG_OK;
 }
 
 cmg_status cmg_solver_column(const cmg_solver *s, int column, cmg_report *report)

@@ -195,10 +195,8 @@ cmg_status cmgi_prolongation(cmg_context *ctx, const cmg_csr *stored, const cmgi
 cmg_status cmgi_restriction(cmg_context *ctx, const cmg_csr *stored, const cmgi_csr *P,
                             const cmgi_dirichlet *fine, const cmgi_dirichlet *coarse, cmgi_csr *R)
 {
-    if (stored != NULL) {
-        return cmgi_prolongation(ctx, stored, coarse, fine, R);
-    }
-    return cmgi_csr_transpose(ctx, &P->view, R);
+    return stored != NULL ? cmgi_prolongation(ctx, stored, coarse, fine, R)
+                          : cmgi_csr_transpose(ctx, &P->view, R);
 }
 
 /* RA becomes R - (R A) omega D^-1, on its own pattern; false where that lacks an entry of R. */

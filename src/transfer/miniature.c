@@ -142,7 +142,8 @@ cmg_status cmgi_miniature_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A
     a.large = made.points; /* its own inner rows first */
     CMGI_TRY(cmgi_rows_are_cut(ctx, CMGI_HOST, &a.A, NULL, &made.points, NULL, &cut));
     CMGI_TRY(cut ? CMG_OK : differs(ctx, CMGI_HOST, a.A.rows, &a, &others));
-    if (others > 0) {
+    CMGI_TRY(cmgi_points_confirm(ctx, CMGI_HOST, &made.A.view, &made.points));
+    if (others > 0 || made.points.dim == 0) {
         return CMG_OK;
     }
     a.large = *points;

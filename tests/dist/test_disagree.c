@@ -358,6 +358,7 @@ TEST(refusals_have_names)
         const char *name;
         cmg_status status;
     } cases[] = {{"keep_map", "keep_map", CMG_ERR_UNSUPPORTED},
+                 {"coarse=inverse", "coarse", CMG_ERR_UNSUPPORTED},
                  {"smoother=sainv", "sainv", CMG_ERR_UNSUPPORTED},
                  {"smoother=gauss-seidel", "gauss-seidel", CMG_ERR_UNSUPPORTED},
                  {"smoother=block-jacobi:size=2", "block-jacobi", CMG_ERR_UNSUPPORTED},

@@ -165,7 +165,7 @@ static void look_at_meeting(size_t first, unsigned mask)
     thread *w = current->threads.data() + first;
     const size_t lanes = current->count - first < 32 ? current->count - first : 32;
     unsigned there = 0;
-    for (size_t k = 0; k < lanes; ++k) {
+    for (size_t k = lanes; k-- > 0;) { /* the last one comes last: few looks in vain */
         if ((mask >> k & 1U) == 0 || w[k].what == DONE) {
             continue;
         }

@@ -395,6 +395,9 @@ TEST(what_cannot_be_is_refused)
     CHECK_STATUS(cmg_batch_system(batch, COUNT, &report), CMG_ERR_ARG);
     cmg_batch_destroy(&batch);
     cmg_batch_destroy(&batch);
+    scoped double *bad = scaled_copy(S.values, S.nnz, NAN);
+    CHECK_STATUS(cmg_hierarchy_update(S.h, 0, CMG_ROLE_A, bad), CMG_ERR_ARG);
+    CHECK_OK(try_create(&S, v, COUNT)); /* of a refusal nothing is newer */
     CHECK_OK(cmg_hierarchy_update(S.h, 0, CMG_ROLE_A, S.values));
     CHECK_STATUS(try_create(&S, v, COUNT), CMG_ERR_STATE); /* newer values than the solver */
     for (size_t k = 0; k < sizeof unsupported / sizeof *unsupported; ++k) { /* "": a null space */

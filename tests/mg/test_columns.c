@@ -220,6 +220,42 @@ TEST(interrupted_columns_have_outcomes)
     }
 }
 
+static int stop_once(void *user, int iteration, double residual, double rhs_norm)
+{
+    return residual >= 0 && rhs_norm > 0 && iteration == 1 && ++*(int *)user == 1;
+}
+
+/* A monitor that asks once to stop has stopped all columns, those too that are solved one by one.
+ */
+TEST(one_stop_is_for_all_columns)
+{
+    static const char *const options[] = {"krylov=fgmres", "krylov=cg"};
+    scoped_hierarchy *h = poisson(CELLS, LEVELS, 0);
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    for (int k = 0; k < 2; ++k) { /* CG takes them together, but for the one that is scaled */
+        scoped double *rhs = block(&A, 0, 3, false);
+        for (cmg_size i = 0; i < A.rows; ++i) {
+            rhs[3 * i] *= 1e200;
+        }
+        int asked = 0;
+        scoped_vector *b = columns_from(A.rows, 3, rhs);
+        scoped_vector *x = columns_new(A.rows, 3);
+        scoped_solver *s = solver_with(h, options[k]);
+        CHECK_OK(cmg_solver_set_monitor(s, stop_once, &asked));
+        CHECK_OK((cmg_solver_solve)(s, b, x, NULL));
+        scoped double *y = values_of(x);
+        for (int c = 0; c < 3; ++c) {
+            cmg_report of = {.size = sizeof of};
+            CHECK_OK(cmg_solver_column(s, c, &of));
+            CHECK(asked == 1 && of.outcome == CMG_INTERRUPTED && of.iterations <= 1);
+            const double left = column_residual(&A, rhs, y, 3, c);
+            CHECK(c == 0 || fabs(of.relative_residual - left) <= 1e-10);
+        }
+        CHECK_OK((cmg_solver_solve)(s, b, from_zero(x), NULL)); /* later ones go on */
+        CHECK(asked > 1);
+    }
+}
+
 /*
  * Blocks 1 + [a a; a a] with right-hand sides nearly in the direction of their small eigenvalue:
  * the residuals of CG rise at once, and what a monitor's stop leaves is the guess, the best there

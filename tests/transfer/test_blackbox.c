@@ -448,6 +448,9 @@ TEST(what_is_no_lattice_is_refused_by_name)
     cmgi_csr A = odd_matrix(2, 700, 100);
     scoped_hierarchy *chain = alone(&A);
     CHECK_STATUS(cmg_hierarchy_coarsen(chain, &o, NULL), CMG_ERR_ARG);
+    A = elements_matrix((const int[]){17, 2, 9}); /* steps of 17 x 3 x 6, some across its edges */
+    scoped_hierarchy *plate = alone(&A);
+    CHECK_STATUS(cmg_hierarchy_coarsen(plate, &o, NULL), CMG_ERR_ARG);
 }
 
 /* New values, all of them others: the levels follow, and the solve is as one that begins. */

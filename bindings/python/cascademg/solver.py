@@ -530,17 +530,12 @@ class Solver:
             :meth:`refresh`.
         """
         if self._adjoint is None:
-            if self._known_symmetric() or self.hierarchy.symmetric():
+            if self.hierarchy.symmetric():
                 self._adjoint = self
             else:
                 turned = {**self._keywords, "pre": self._options.post, "post": self._options.pre}
                 self._adjoint = Solver(self.hierarchy.transpose(), **turned)
         return self._adjoint
-
-    def _known_symmetric(self):
-        """Whether the library chose the method of the last solve because A is symmetric."""
-        given = "krylov" in self._keywords or "krylov" in self._keywords["options"]
-        return not given and enum_name("krylov", self._report.krylov) in ("cg", "fcg")
 
     def notes(self) -> list[str]:
         """What was decided at set-up and why, a line each: smoother, coarse levels, coarsest solve, Dirichlet rows."""

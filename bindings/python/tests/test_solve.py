@@ -68,6 +68,27 @@ def test_smoothers_are_kept_as_asked(problem, reuse):
     assert residual(A[0] / 2, solver.solve(b), b) < 1e-7
 
 
+@pytest.mark.parametrize("keep_map", [False, True])
+def test_an_adjoint_follows_values_that_are_no_longer_symmetric(keep_map, rng):
+    A = levels(16)[0][0]
+    other = (A - 0.3 * (sp.triu(A, 1) - sp.tril(A, -1))).tocsr()
+    b = rng.standard_normal(A.shape[0])
+    solver = cascademg.Hierarchy(A).solver(keep_map=keep_map)
+    solver.solve(b)
+    solver.update(other)
+    assert residual(other.T, solver.adjoint().solve(b), b) < 1e-7
+
+
+def test_an_adjoint_keeps_the_columns_of_dirichlet_rows(rng):
+    A = levels(16)[0][0]
+    keep = sp.diags(np.where(np.arange(A.shape[0]) % 7 == 0, 0.0, 1.0))
+    A = (keep @ A + sp.identity(A.shape[0]) - keep).tocsr()
+    b = rng.standard_normal(A.shape[0])
+    solver = cascademg.Hierarchy(A).solver(smoother="spai")
+    assert residual(A, solver.solve(b), b) < 1e-7
+    assert residual(A.T, solver.adjoint().solve(b), b) < 1e-7
+
+
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "triple", "dense"])
 def test_forms_of_a_matrix(form, rng):
     A, P = levels(8, coarsest=4)
