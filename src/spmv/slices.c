@@ -43,13 +43,8 @@ static size_t storage_bytes(const cmg_matrix *A)
 
 static cmg_status move(cmg_context *ctx, cmgi_slices *S)
 {
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->start, S->nslices + 1, sizeof *S->start));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->width, S->nslices, sizeof *S->width));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->first_row, S->nslices + 1, sizeof *S->first_row));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->shift, S->nslices, sizeof *S->shift));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->row_length, S->rows, sizeof *S->row_length));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->rowmap, S->rows, sizeof *S->rowmap));
-    return cmgi_move_to_device(ctx, &S->columns, S->places, sizeof *S->columns);
+    return CMGI_MOVE(ctx, &S->start, &S->width, &S->first_row, &S->shift, &S->row_length,
+                     &S->rowmap, &S->columns);
 }
 
 /* Values of one slice of blocks from the CSR, at the places of blocks.h. */

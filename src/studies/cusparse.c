@@ -49,8 +49,7 @@ cmg_status cmgi_bsr_build(cmg_matrix *A, const cmgi_matrix_source *from)
                (size_t)(count + rows + 1) * sizeof(cmg_index);
     CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
     fill_blocks(A, from->csr, blocks.size);
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->indptr, rows + 1, sizeof *S->indptr));
-    return cmgi_move_to_device(ctx, &S->columns, count, sizeof *S->columns);
+    return CMGI_MOVE(ctx, &S->indptr, &S->columns);
 }
 
 #ifdef CMGI_HAVE_CUSPARSE
