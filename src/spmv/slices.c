@@ -9,6 +9,7 @@
  */
 #include "core/each.h"
 #include "core/search.h"
+#include "csr/by_rows.h"
 #include "spmv/columns.h"
 #include "spmv/slices.h"
 
@@ -174,7 +175,8 @@ static cmg_status build_planned(cmg_matrix *A, const cmgi_slices_plan *plan,
     cmgi_scoped_csr blocks = {0};
     cmgi_scoped_csr sorted = {0};
     cmgi_scoped cmg_size *ids = NULL;
-    CMGI_TRY(S->block > 1 ? cmgi_blocks_pattern(ctx, from->csr, S->block, &blocks) : CMG_OK);
+    CMGI_TRY(S->block > 1 ? cmgi_csr_block_columns(ctx, from->csr, NULL, S->block, &blocks)
+                          : CMG_OK);
     if (plan->sorted) {
         CMGI_TRY(cmgi_slices_sort(ctx, S->block > 1 ? &blocks.view : from->csr, &S->rowmap));
     }
@@ -187,7 +189,7 @@ static cmg_status build_planned(cmg_matrix *A, const cmgi_slices_plan *plan,
         source = (cmgi_matrix_source){.csr = &sorted.view};
         if (S->block > 1) {
             cmgi_csr_free(ctx, &blocks);
-            CMGI_TRY(cmgi_blocks_pattern(ctx, &sorted.view, S->block, &blocks));
+            CMGI_TRY(cmgi_csr_block_columns(ctx, &sorted.view, NULL, S->block, &blocks));
         }
     }
     return pack(A, plan, &source, &blocks, ids);

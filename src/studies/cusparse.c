@@ -1,6 +1,8 @@
 /* The rows of cuSPARSE's formats, also in builds that lack it: known, but without a kernel. */
 #include "studies/cusparse.h"
 
+#include "csr/by_rows.h"
+
 /* Lower bound of a matrix in whole blocks. */
 static size_t bsr_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {
@@ -37,7 +39,7 @@ cmg_status cmgi_bsr_build(cmg_matrix *A, const cmgi_matrix_source *from)
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *S, &S));
     A->data = S;
     CMGI_TRY(cmgi_blocks_find(ctx, from->csr, A->options.block_rows, false, &blocks));
-    CMGI_TRY(cmgi_blocks_pattern(ctx, from->csr, blocks.size, &pattern));
+    CMGI_TRY(cmgi_csr_block_columns(ctx, from->csr, NULL, blocks.size, &pattern));
     const cmg_size rows = pattern.rows;
     const cmg_size count = pattern.indptr[rows];
     S->indptr = pattern.indptr;
