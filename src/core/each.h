@@ -200,8 +200,7 @@ static inline int cmgi_each_threads(const cmg_context *ctx, cmg_size n)
     cmg_status cmgi_##name##_device(cmg_context *ctx, cmg_size n, const args *given);              \
     static cmg_status name(cmg_context *ctx, cmgi_place at, cmg_size n, const args *given)         \
     {                                                                                              \
-        static cmg_status (*const device)(cmg_context *, cmg_size, const args *) =                 \
-            CMGI_CUDA_FN(cmgi_##name##_device);                                                    \
+        CMGI_CUDA_ONLY(device, cmgi_##name##_device);                                              \
         const int threads = cmgi_each_threads(ctx, n);                                             \
         const args a = *given;                                                                     \
         if (at == CMGI_DEVICE && device != NULL) {                                                 \
@@ -220,8 +219,7 @@ static inline int cmgi_each_threads(const cmg_context *ctx, cmg_size n)
     static cmg_status name(cmg_context *ctx, cmgi_place at, cmg_size n, const args *given,         \
                            cmg_size *count)                                                        \
     {                                                                                              \
-        static cmg_status (*const device)(cmg_context *, cmg_size, const args *, cmg_size *) =     \
-            CMGI_CUDA_FN(cmgi_##name##_device);                                                    \
+        CMGI_CUDA_ONLY(device, cmgi_##name##_device);                                              \
         const int threads = cmgi_each_threads(ctx, n);                                             \
         const args a = *given;                                                                     \
         cmg_size found = 0;                                                                        \

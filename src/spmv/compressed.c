@@ -16,11 +16,10 @@
 #include "spmv/compressed.inc"
 
 /* What is done with a CSR on the device (packed_there.cu); NULL in a build without CUDA. */
-static cmg_status (*const packs)(const cmgi_compressor *,
-                                 cmg_size) = CMGI_CUDA_FN(cmgi_packed_build_cuda);
+CMGI_CUDA_ONLY(packs, cmgi_packed_build_cuda);
 
 /* Parts of an inner product that the march leaves (march.cu). */
-static cmg_size (*const sums)(const cmg_matrix *) = CMGI_CUDA_FN(cmgi_march_sums);
+CMGI_CUDA_ONLY(sums, cmgi_march_sums);
 
 /* Sorts the slices into those of templates and the packed ones; lists them where there may be both:
  * `id` is NULL where there are no templates, `every` row may be known to be one. */

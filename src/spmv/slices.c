@@ -136,8 +136,7 @@ static bool takes_device(const cmgi_row_statistics *s, const cmg_matrix_options 
 static cmg_status build_there(cmg_matrix *A, const cmgi_slices_plan *plan,
                               const cmgi_matrix_source *from)
 {
-    static cmg_status (*const sort)(cmg_context *, const cmg_csr *, cmg_size, cmg_index *) =
-        CMGI_CUDA_FN(cmgi_slices_sort_cuda);
+    CMGI_CUDA_ONLY(sort, cmgi_slices_sort_cuda);
     cmg_context *ctx = A->ctx;
     cmgi_slices *S = A->data;
     if (plan->sorted) {
