@@ -156,7 +156,7 @@ static cmg_status pick(cmg_context *ctx, cmg_size count, picking p, cmg_csr *par
 cmg_status cmgi_resident_pick(cmg_context *ctx, const cmg_csr *A, const cmg_index *row,
                               cmg_size count, cmg_csr *part, cmg_size *nnz)
 {
-    return pick(ctx, count, {*A, row}, part, nnz);
+    return pick(ctx, count, {*A, row, {}, NULL, NULL, NULL}, part, nnz);
 }
 
 cmg_status cmgi_permute_device(cmg_context *ctx, const cmg_csr *A, cmg_size nnz,
