@@ -22,8 +22,8 @@ target_include_directories(cmg_emulated_device PUBLIC ${CMG_EMULATED_DIR})
 target_include_directories(cmg_emulated_device SYSTEM PUBLIC ${CUDAToolkit_INCLUDE_DIRS})
 set_target_properties(cmg_emulated_device PROPERTIES POSITION_INDEPENDENT_CODE ON)
 
-# The headers that launch kernels.
-foreach(header core/each.h csr/row_groups.cuh smoothers/spai_normal.cuh)
+# The header that launches kernels.
+foreach(header core/cuda.cuh)
   set(made ${PROJECT_BINARY_DIR}/emulated/include/${header})
   cmake_path(GET made PARENT_PATH made_in)
   file(MAKE_DIRECTORY ${made_in})

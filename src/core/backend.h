@@ -400,6 +400,12 @@ extern const cmgi_backend cmgi_backend_cuda;
 #else
 #define CMGI_CUDA_FN(f) NULL
 #endif
+/* A function of a .cu file, NULL in a build without CUDA; and one beside the CPU's, for
+ * cmgi_column.
+ */
+#define CMGI_CUDA_ONLY(name, f) static __typeof__(f) *const name = CMGI_CUDA_FN(f)
+#define CMGI_EITHER(name, cpu, cuda)                                                               \
+    static __typeof__(cpu) *const name[] = {cpu, CMGI_CUDA_FN(cuda)}
 
 static inline size_t cmgi_precision_bytes(cmg_precision p)
 {

@@ -245,7 +245,7 @@ __device__ __forceinline__ void cmgi_await_fetched()
 #endif
 }
 
-/* Launches a kernel that calls cmgi_after_previous(); CMGI_LAUNCHED follows. */
+/* Launches a kernel that calls cmgi_after_previous(). */
 template <typename... P, typename... A>
 static void cmgi_launch(const cmgi_device *d, dim3 grid, dim3 block, size_t shared,
                         void (*kernel)(P...), const A &...arguments)
@@ -255,6 +255,28 @@ static void cmgi_launch(const cmgi_device *d, dim3 grid, dim3 block, size_t shar
     early.val.programmaticStreamSerializationAllowed = 1;
     const cudaLaunchConfig_t config = {grid, block, shared, d->stream, &early, d->early ? 1U : 0U};
     (void)cudaLaunchKernelEx(&config, kernel, P(arguments)...); /* CMGI_LAUNCHED sees its error */
+}
+
+/*
+ * A launch into the context's stream, and the look after it: a status. CMGI_RUN(ctx, grid, block,
+ * bytes of shared memory, kernel, arguments...); _EARLY is for kernels that call
+ * cmgi_after_previous(). Without a block there is no launch.
+ */
+#define CMGI_RUN(ctx, ...) cmgi_run<false>((ctx), __func__, __VA_ARGS__)
+#define CMGI_RUN_EARLY(ctx, ...) cmgi_run<true>((ctx), __func__, __VA_ARGS__)
+template <bool EARLY, typename... P, typename... A>
+static cmg_status cmgi_run(cmg_context *ctx, const char *what, dim3 grid, dim3 block, size_t shared,
+                           void (*kernel)(P...), const A &...arguments)
+{
+    if (grid.x == 0) {
+        return CMG_OK;
+    }
+    if constexpr (EARLY) {
+        cmgi_launch(cmgi_device_of(ctx), grid, block, shared, kernel, arguments...);
+    } else {
+        kernel<<<grid, block, shared, cmgi_stream(ctx)>>>(arguments...);
+    }
+    return cmgi_launched(ctx, what);
 }
 
 /* Blocks of `block` threads that cover n. */

@@ -46,7 +46,10 @@ extern "C" {
 
 #ifdef __cplusplus /* a .cu */
 
+#define CMGI_EACH_ARGS(args) const args &
 enum { CMGI_EACH_THREADS = CMGI_SUM_BLOCK };
+#define CMGI_EACH_THREAD ((cmg_size)blockIdx.x * CMGI_EACH_THREADS + threadIdx.x)
+#define CMGI_EACH_KERNEL static __global__ void __launch_bounds__(CMGI_EACH_THREADS)
 
 /* Adds what the threads of a block have counted; NULL = nobody asks. */
 CMGI_BODY void cmgi_count_block(unsigned mine, unsigned long long *count)
@@ -90,152 +93,100 @@ struct cmgi_busy {
     }
 };
 
-static inline cmg_status cmgi_count_open(cmg_context *ctx, unsigned long long **counter)
+/* The kernels of the forms; a BODY that says nothing is not counted. */
+template <typename A, auto BODY>
+CMGI_EACH_KERNEL cmgi_index_kernel(const __grid_constant__ A a, cmg_size n,
+                                   unsigned long long *count)
 {
-    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof **counter, counter));
-    return cmgi_cuda_clear(ctx, *counter, sizeof **counter);
-}
-
-static inline cmg_status cmgi_count_close(cmg_context *ctx, cmg_status status,
-                                          unsigned long long *counter, cmg_size *count)
-{
-    unsigned long long found = 0;
-    if (status == CMG_OK) {
-        status = cmgi_to_host(ctx, &found, counter, sizeof found);
+    const cmg_size i = CMGI_EACH_THREAD;
+    if constexpr (std::is_void_v<decltype(BODY(a, i))>) {
+        if (i < n) {
+            BODY(a, i);
+        }
+    } else {
+        cmgi_count_block(i < n && BODY(a, i) ? 1 : 0, count);
     }
-    cmgi_free_device(ctx, counter);
-    *count = (cmg_size)found;
-    return status;
 }
 
-#define CMGI_EACH_GRID(threads)                                                                    \
-    cmgi_grid((threads), CMGI_EACH_THREADS), CMGI_EACH_THREADS, 0, cmgi_stream(ctx)
-#define CMGI_EACH_THREAD ((cmg_size)blockIdx.x * CMGI_EACH_THREADS + threadIdx.x)
+template <typename A, auto BODY>
+CMGI_EACH_KERNEL cmgi_row_kernel(const __grid_constant__ A a, cmg_size n, unsigned long long *count)
+{
+    const cmg_size i = CMGI_EACH_THREAD / CMGI_LANES;
+    const int lane = cmgi_lane();
+    if constexpr (std::is_void_v<decltype(BODY(a, i, lane, true))>) {
+        BODY(a, i, lane, i < n);
+    } else {
+        const bool yes = BODY(a, i, lane, i < n);
+        cmgi_count_block(yes && lane == 0 && i < n ? 1 : 0, count);
+    }
+}
 
-/* The launch of kernel(*a, n), for `lanes` threads an index. */
-#define CMGI_EACH_LAUNCHER(name, args, lanes)                                                      \
+template <typename A, auto BODY, auto WANTED>
+CMGI_EACH_KERNEL cmgi_busy_kernel(const __grid_constant__ A a, cmg_size n,
+                                  unsigned long long *count)
+{
+    const int lane = cmgi_lane();
+    const cmg_size own = CMGI_EACH_THREAD;
+    cmgi_busy todo(own, own < n && WANTED(a, own));
+    unsigned mine = 0;
+    while (todo.next()) {
+        if constexpr (std::is_void_v<decltype(BODY(a, own, lane, true))>) {
+            BODY(a, todo.i, lane, todo.real);
+        } else {
+            const bool yes = BODY(a, todo.i, lane, todo.real);
+            mine += yes && lane == 0 && todo.real ? 1 : 0;
+        }
+    }
+    cmgi_count_block(mine, count);
+}
+
+template <typename A, auto BODY>
+CMGI_EACH_KERNEL cmgi_sum_kernel(const __grid_constant__ A a, cmg_size n, unsigned long long *)
+{
+    const cmg_size i = CMGI_EACH_THREAD;
+    cmgi_pair own = {{0, 0}};
+    if (i < n) {
+        own = BODY(a, i);
+    }
+    cmgi_block_total(own, a.sums);
+}
+
+/* A kernel for `threads`, and, unless `found` is NULL, what it counts. */
+template <typename A, typename K>
+static cmg_status cmgi_each_run(cmg_context *ctx, const char *what, cmg_size threads, cmg_size n,
+                                const A *a, K *kernel, cmg_size *found)
+{
+    CMGI_ON_DEVICE(ctx);
+    unsigned long long *count = NULL;
+    unsigned long long counted = 0;
+    cmgi_scratch scratch(ctx);
+    CMGI_TRY(found != NULL ? scratch.take_zero(1, &count) : CMG_OK);
+    CMGI_TRY(cmgi_run<false>(ctx, what, cmgi_grid(threads, CMGI_EACH_THREADS), CMGI_EACH_THREADS, 0,
+                             kernel, *a, n, count));
+    if (found != NULL) {
+        CMGI_TRY(cmgi_to_host(ctx, &counted, count, sizeof counted));
+        *found = (cmg_size)counted;
+    }
+    return CMG_OK;
+}
+
+/* cmgi_name_device: the launch of a kernel, so many lanes an index. */
+#define CMGI_EACH_RUN(name, args, lanes, call, ...)                                                \
     extern "C" cmg_status cmgi_##name##_device(cmg_context *ctx, cmg_size n, const args *a)        \
     {                                                                                              \
-        CMGI_ON_DEVICE(ctx);                                                                       \
-        if (n == 0) {                                                                              \
-            return CMG_OK;                                                                         \
-        }                                                                                          \
-        name##_kernel<<<CMGI_EACH_GRID(n *(lanes))>>>(*a, n);                                      \
-        return CMGI_LAUNCHED(ctx);                                                                 \
+        return cmgi_each_run(ctx, __func__, n * (lanes), n, a, __VA_ARGS__, NULL);                 \
     }
-#define CMGI_COUNT_LAUNCHER(name, args, lanes)                                                     \
+#define CMGI_COUNT_RUN(name, args, lanes, call, ...)                                               \
     extern "C" cmg_status cmgi_##name##_device(cmg_context *ctx, cmg_size n, const args *a,        \
                                                cmg_size *count)                                    \
     {                                                                                              \
-        CMGI_ON_DEVICE(ctx);                                                                       \
-        unsigned long long *counter = NULL;                                                        \
-        cmg_status status = count != NULL ? cmgi_count_open(ctx, &counter) : CMG_OK;               \
-        if (status == CMG_OK && n > 0) {                                                           \
-            name##_kernel<<<CMGI_EACH_GRID(n *(lanes))>>>(*a, n, counter);                         \
-            status = CMGI_LAUNCHED(ctx);                                                           \
-        }                                                                                          \
-        return count != NULL ? cmgi_count_close(ctx, status, counter, count) : status;             \
+        return cmgi_each_run(ctx, __func__, n * (lanes), n, a, __VA_ARGS__, count);                \
     }
-
-#define CMGI_EACH_INDEX(name, args)                                                                \
-    CMGI_BODY void name##_body(const args &a, cmg_size i);                                         \
-    static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
-        name##_kernel(const __grid_constant__ args a, cmg_size n)                                  \
-    {                                                                                              \
-        const cmg_size i = CMGI_EACH_THREAD;                                                       \
-        if (i < n) {                                                                               \
-            name##_body(a, i);                                                                     \
-        }                                                                                          \
-    }                                                                                              \
-    CMGI_EACH_LAUNCHER(name, args, 1)                                                              \
-    CMGI_BODY void name##_body(const args &a, cmg_size i)
-
-#define CMGI_EACH_ROW(name, args)                                                                  \
-    CMGI_BODY void name##_body(const args &a, cmg_size i, int lane, bool real);                    \
-    static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
-        name##_kernel(const __grid_constant__ args a, cmg_size n)                                  \
-    {                                                                                              \
-        const cmg_size i = CMGI_EACH_THREAD / CMGI_LANES;                                          \
-        name##_body(a, i, cmgi_lane(), i < n);                                                     \
-    }                                                                                              \
-    CMGI_EACH_LAUNCHER(name, args, CMGI_LANES)                                                     \
-    CMGI_BODY void name##_body(const args &a, cmg_size i, int lane, bool real)
-
-#define CMGI_COUNT_INDEX(name, args)                                                               \
-    CMGI_BODY bool name##_body(const args &a, cmg_size i);                                         \
-    static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
-        name##_kernel(const __grid_constant__ args a, cmg_size n, unsigned long long *count)       \
-    {                                                                                              \
-        const cmg_size i = CMGI_EACH_THREAD;                                                       \
-        cmgi_count_block(i < n && name##_body(a, i) ? 1 : 0, count);                               \
-    }                                                                                              \
-    CMGI_COUNT_LAUNCHER(name, args, 1)                                                             \
-    CMGI_BODY bool name##_body(const args &a, cmg_size i)
-
-#define CMGI_COUNT_ROW(name, args)                                                                 \
-    CMGI_BODY bool name##_body(const args &a, cmg_size i, int lane, bool real);                    \
-    static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
-        name##_kernel(const __grid_constant__ args a, cmg_size n, unsigned long long *count)       \
-    {                                                                                              \
-        const cmg_size i = CMGI_EACH_THREAD / CMGI_LANES;                                          \
-        const int lane = cmgi_lane();                                                              \
-        const bool yes = name##_body(a, i, lane, i < n);                                           \
-        cmgi_count_block(yes &&lane == 0 && i < n ? 1 : 0, count);                                 \
-    }                                                                                              \
-    CMGI_COUNT_LAUNCHER(name, args, CMGI_LANES)                                                    \
-    CMGI_BODY bool name##_body(const args &a, cmg_size i, int lane, bool real)
-
-#define CMGI_SUM_INDEX(name, args)                                                                 \
-    CMGI_BODY cmgi_pair name##_body(const args &a, cmg_size i);                                    \
-    static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
-        name##_kernel(const __grid_constant__ args a, cmg_size n)                                  \
-    {                                                                                              \
-        const cmg_size i = CMGI_EACH_THREAD;                                                       \
-        cmgi_pair own = {{0, 0}};                                                                  \
-        if (i < n) {                                                                               \
-            own = name##_body(a, i);                                                               \
-        }                                                                                          \
-        cmgi_block_total(own, a.sums);                                                             \
-    }                                                                                              \
-    CMGI_EACH_LAUNCHER(name, args, 1)                                                              \
-    CMGI_BODY cmgi_pair name##_body(const args &a, cmg_size i)
-
-#define CMGI_EACH_BUSY(name, args, wanted)                                                         \
-    CMGI_BODY void name##_body(const args &a, cmg_size i, int lane, bool real);                    \
-    CMGI_WANTED(name, args, wanted)                                                                \
-    static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
-        name##_kernel(const __grid_constant__ args a, cmg_size n)                                  \
-    {                                                                                              \
-        const cmg_size own = CMGI_EACH_THREAD;                                                     \
-        cmgi_busy todo(own, own < n && name##_wanted(a, own));                                     \
-        while (todo.next()) {                                                                      \
-            name##_body(a, todo.i, cmgi_lane(), todo.real);                                        \
-        }                                                                                          \
-    }                                                                                              \
-    CMGI_EACH_LAUNCHER(name, args, 1)                                                              \
-    CMGI_BODY void name##_body(const args &a, cmg_size i, int lane, bool real)
-
-#define CMGI_COUNT_BUSY(name, args, wanted)                                                        \
-    CMGI_BODY bool name##_body(const args &a, cmg_size i, int lane, bool real);                    \
-    CMGI_WANTED(name, args, wanted)                                                                \
-    static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
-        name##_kernel(const __grid_constant__ args a, cmg_size n, unsigned long long *count)       \
-    {                                                                                              \
-        const int lane = cmgi_lane();                                                              \
-        const cmg_size own = CMGI_EACH_THREAD;                                                     \
-        cmgi_busy todo(own, own < n && name##_wanted(a, own));                                     \
-        unsigned mine = 0;                                                                         \
-        while (todo.next()) {                                                                      \
-            const bool yes = name##_body(a, todo.i, lane, todo.real);                              \
-            mine += yes && lane == 0 && todo.real ? 1 : 0;                                         \
-        }                                                                                          \
-        cmgi_count_block(mine, count);                                                             \
-    }                                                                                              \
-    CMGI_COUNT_LAUNCHER(name, args, 1)                                                             \
-    CMGI_BODY bool name##_body(const args &a, cmg_size i, int lane, bool real)
+#define CMGI_SUM_RUN(name, args) CMGI_EACH_RUN(name, args, 1, , cmgi_sum_kernel<args, name##_body>)
 
 #else
 
+#define CMGI_EACH_ARGS(args) const args
 /* Fewer rows are one thread's. */
 enum { CMGI_EACH_FEW = 1024 };
 
@@ -245,12 +196,11 @@ static inline int cmgi_each_threads(const cmg_context *ctx, cmg_size n)
 }
 
 /* The function name(ctx, at, n, &a): the kernel's launch, or the loop with `call` in it. */
-#define CMGI_EACH_LOOP(name, args, call)                                                           \
+#define CMGI_EACH_RUN(name, args, lanes, call, ...)                                                \
     cmg_status cmgi_##name##_device(cmg_context *ctx, cmg_size n, const args *given);              \
     static cmg_status name(cmg_context *ctx, cmgi_place at, cmg_size n, const args *given)         \
     {                                                                                              \
-        static cmg_status (*const device)(cmg_context *, cmg_size, const args *) =                 \
-            CMGI_CUDA_FN(cmgi_##name##_device);                                                    \
+        CMGI_CUDA_ONLY(device, cmgi_##name##_device);                                              \
         const int threads = cmgi_each_threads(ctx, n);                                             \
         const args a = *given;                                                                     \
         if (at == CMGI_DEVICE && device != NULL) {                                                 \
@@ -263,14 +213,13 @@ static inline int cmgi_each_threads(const cmg_context *ctx, cmg_size n)
         }                                                                                          \
         return CMG_OK;                                                                             \
     }
-#define CMGI_COUNT_LOOP(name, args, call)                                                          \
+#define CMGI_COUNT_RUN(name, args, lanes, call, ...)                                               \
     cmg_status cmgi_##name##_device(cmg_context *ctx, cmg_size n, const args *given,               \
                                     cmg_size *count);                                              \
     static cmg_status name(cmg_context *ctx, cmgi_place at, cmg_size n, const args *given,         \
                            cmg_size *count)                                                        \
     {                                                                                              \
-        static cmg_status (*const device)(cmg_context *, cmg_size, const args *, cmg_size *) =     \
-            CMGI_CUDA_FN(cmgi_##name##_device);                                                    \
+        CMGI_CUDA_ONLY(device, cmgi_##name##_device);                                              \
         const int threads = cmgi_each_threads(ctx, n);                                             \
         const args a = *given;                                                                     \
         cmg_size found = 0;                                                                        \
@@ -287,29 +236,7 @@ static inline int cmgi_each_threads(const cmg_context *ctx, cmg_size n)
         }                                                                                          \
         return CMG_OK;                                                                             \
     }
-
-#define CMGI_EACH_INDEX(name, args)                                                                \
-    CMGI_BODY void name##_body(const args a, cmg_size i);                                          \
-    CMGI_EACH_LOOP(name, args, name##_body(a, i))                                                  \
-    CMGI_BODY void name##_body(const args a, cmg_size i)
-
-#define CMGI_EACH_ROW(name, args)                                                                  \
-    CMGI_BODY void name##_body(const args a, cmg_size i, int lane, bool real);                     \
-    CMGI_EACH_LOOP(name, args, name##_body(a, i, 0, true))                                         \
-    CMGI_BODY void name##_body(const args a, cmg_size i, int lane, bool real)
-
-#define CMGI_COUNT_INDEX(name, args)                                                               \
-    CMGI_BODY bool name##_body(const args a, cmg_size i);                                          \
-    CMGI_COUNT_LOOP(name, args, name##_body(a, i))                                                 \
-    CMGI_BODY bool name##_body(const args a, cmg_size i)
-
-#define CMGI_COUNT_ROW(name, args)                                                                 \
-    CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real);                     \
-    CMGI_COUNT_LOOP(name, args, name##_body(a, i, 0, true))                                        \
-    CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real)
-
-#define CMGI_SUM_INDEX(name, args)                                                                 \
-    CMGI_BODY cmgi_pair name##_body(const args a, cmg_size i);                                     \
+#define CMGI_SUM_RUN(name, args)                                                                   \
     CMGI_BODY void name##_block(const args *a, cmg_size first, cmg_size n)                         \
     {                                                                                              \
         cmgi_pair term[CMGI_SUM_BLOCK] = {{{0}}};                                                  \
@@ -318,20 +245,48 @@ static inline int cmgi_each_threads(const cmg_context *ctx, cmg_size n)
         }                                                                                          \
         a->sums[first / CMGI_SUM_BLOCK] = cmgi_block_total(term);                                  \
     }                                                                                              \
-    CMGI_EACH_LOOP(                                                                                \
-        name, args, if (i % CMGI_SUM_BLOCK == 0) { name##_block(&a, i, n); })                      \
-    CMGI_BODY cmgi_pair name##_body(const args a, cmg_size i)
-
-#define CMGI_EACH_BUSY(name, args, wanted)                                                         \
-    CMGI_BODY void name##_body(const args a, cmg_size i, int lane, bool real);                     \
-    CMGI_WANTED(name, args, wanted)                                                                \
-    CMGI_EACH_LOOP(                                                                                \
-        name, args, if (name##_wanted(a, i)) { name##_body(a, i, 0, true); })                      \
-    CMGI_BODY void name##_body(const args a, cmg_size i, int lane, bool real)
-
-#define CMGI_COUNT_BUSY(name, args, wanted)                                                        \
-    CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real);                     \
-    CMGI_WANTED(name, args, wanted)                                                                \
-    CMGI_COUNT_LOOP(name, args, name##_wanted(a, i) && name##_body(a, i, 0, true))                 \
-    CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real)
+    CMGI_EACH_RUN(                                                                                 \
+        name, args, 1, if (i % CMGI_SUM_BLOCK == 0) { name##_block(&a, i, n); }, )
 #endif
+
+/* The forms: what the body is declared as, how it is run, and its head. */
+#define CMGI_EACH_BODY(type, name, args)                                                           \
+    CMGI_BODY type name##_body(CMGI_EACH_ARGS(args) a, cmg_size i)
+#define CMGI_LANE_BODY(type, name, args)                                                           \
+    CMGI_BODY type name##_body(CMGI_EACH_ARGS(args) a, cmg_size i, int lane, bool real)
+
+#define CMGI_EACH_INDEX(name, args)                                                                \
+    CMGI_EACH_BODY(void, name, args);                                                              \
+    CMGI_EACH_RUN(name, args, 1, name##_body(a, i), cmgi_index_kernel<args, name##_body>)          \
+    CMGI_EACH_BODY(void, name, args)
+#define CMGI_COUNT_INDEX(name, args)                                                               \
+    CMGI_EACH_BODY(bool, name, args);                                                              \
+    CMGI_COUNT_RUN(name, args, 1, name##_body(a, i), cmgi_index_kernel<args, name##_body>)         \
+    CMGI_EACH_BODY(bool, name, args)
+#define CMGI_SUM_INDEX(name, args)                                                                 \
+    CMGI_EACH_BODY(cmgi_pair, name, args);                                                         \
+    CMGI_SUM_RUN(name, args)                                                                       \
+    CMGI_EACH_BODY(cmgi_pair, name, args)
+#define CMGI_EACH_ROW(name, args)                                                                  \
+    CMGI_LANE_BODY(void, name, args);                                                              \
+    CMGI_EACH_RUN(name, args, CMGI_LANES, name##_body(a, i, 0, true),                              \
+                  cmgi_row_kernel<args, name##_body>)                                              \
+    CMGI_LANE_BODY(void, name, args)
+#define CMGI_COUNT_ROW(name, args)                                                                 \
+    CMGI_LANE_BODY(bool, name, args);                                                              \
+    CMGI_COUNT_RUN(name, args, CMGI_LANES, name##_body(a, i, 0, true),                             \
+                   cmgi_row_kernel<args, name##_body>)                                             \
+    CMGI_LANE_BODY(bool, name, args)
+#define CMGI_EACH_BUSY(name, args, wanted)                                                         \
+    CMGI_LANE_BODY(void, name, args);                                                              \
+    CMGI_WANTED(name, args, wanted)                                                                \
+    CMGI_EACH_RUN(                                                                                 \
+        name, args, 1, if (name##_wanted(a, i)) { name##_body(a, i, 0, true); },                   \
+        cmgi_busy_kernel<args, name##_body, name##_wanted>)                                        \
+    CMGI_LANE_BODY(void, name, args)
+#define CMGI_COUNT_BUSY(name, args, wanted)                                                        \
+    CMGI_LANE_BODY(bool, name, args);                                                              \
+    CMGI_WANTED(name, args, wanted)                                                                \
+    CMGI_COUNT_RUN(name, args, 1, name##_wanted(a, i) && name##_body(a, i, 0, true),               \
+                   cmgi_busy_kernel<args, name##_body, name##_wanted>)                             \
+    CMGI_LANE_BODY(bool, name, args)

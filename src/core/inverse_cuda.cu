@@ -133,15 +133,11 @@ static cmg_status open_square(cmgi_scratch &scratch, cmg_size n, square *S)
 
 static cmg_status eliminate(cmg_context *ctx, const square *S, double least)
 {
-    const cudaStream_t stream = cmgi_stream(ctx);
     const unsigned tiles = cmgi_grid(S->m, TILE);
     for (cmg_size p = 0; p < (cmg_size)tiles; ++p) {
-        diagonal_kernel<<<1, THREADS, 0, stream>>>(*S, p, least);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
-        panel_kernel<<<tiles, THREADS, 0, stream>>>(*S, p);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
-        update_kernel<<<dim3(tiles, tiles), THREADS, 0, stream>>>(*S, p);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
+        CMGI_TRY(CMGI_RUN(ctx, 1, THREADS, 0, diagonal_kernel, *S, p, least));
+        CMGI_TRY(CMGI_RUN(ctx, tiles, THREADS, 0, panel_kernel, *S, p));
+        CMGI_TRY(CMGI_RUN(ctx, dim3(tiles, tiles), THREADS, 0, update_kernel, *S, p));
     }
     return CMG_OK;
 }
@@ -150,20 +146,17 @@ cmg_status cmgi_cuda_invert_there(cmg_context *ctx, cmg_size n, double largest, 
                                   bool *definite)
 {
     CMGI_ON_DEVICE(ctx);
-    const cudaStream_t stream = cmgi_stream(ctx);
     const unsigned tiles = cmgi_grid(n, TILE);
     square S = {};
     int failed = 1;
     cmgi_scratch scratch(ctx);
     CMGI_TRY(open_square(scratch, n, &S));
-    pad_kernel<<<dim3(tiles, tiles), THREADS, 0, stream>>>(S, X, largest);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_RUN(ctx, dim3(tiles, tiles), THREADS, 0, pad_kernel, S, X, largest));
     CMGI_TRY(eliminate(ctx, &S, 16.0 * (double)n * DBL_EPSILON * largest));
     CMGI_TRY(cmgi_to_host(ctx, &failed, S.failed, sizeof failed));
     *definite = failed == 0;
     if (*definite) {
-        unpad_kernel<<<dim3(tiles, tiles), THREADS, 0, stream>>>(S, X);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
+        CMGI_TRY(CMGI_RUN(ctx, dim3(tiles, tiles), THREADS, 0, unpad_kernel, S, X));
     }
     return CMG_OK;
 }

@@ -407,6 +407,16 @@ cmg_status cmgi_move_to_device(cmg_context *ctx, void *p, cmg_size count, size_t
     return CMG_OK;
 }
 
+cmg_status cmgi_move_each(cmg_context *ctx, void *const *arrays)
+{
+    for (; *arrays != NULL; ++arrays) {
+        const char *host = *(char **)*arrays;
+        const size_t bytes = host != NULL ? header_of(host - HEADER).bytes : 0;
+        CMGI_TRY(cmgi_move_to_device(ctx, *arrays, (cmg_size)bytes, 1));
+    }
+    return CMG_OK;
+}
+
 void cmgi_copy(cmg_context *ctx, void *to, const void *from, size_t bytes)
 {
     const cmg_size chunk = 1 << 20;

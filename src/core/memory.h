@@ -107,6 +107,9 @@ cmg_status cmgi_alloc_staging(cmg_context *ctx, cmg_size count, size_t size, voi
 /* Moves a host array of cmgi_alloc to the backend's memory: *p is freed or, on the CPU, handed over
  * as it is. */
 cmg_status cmgi_move_to_device(cmg_context *ctx, void *p, cmg_size count, size_t size);
+/* The same of whole arrays, by the addresses of their pointers; what is NULL stays so. */
+#define CMGI_MOVE(ctx, ...) cmgi_move_each(ctx, (void *const[]){__VA_ARGS__, NULL})
+cmg_status cmgi_move_each(cmg_context *ctx, void *const *arrays);
 
 /* Copies between host arrays on all threads, so that pages are spread as products will read them.
  */

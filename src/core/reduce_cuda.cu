@@ -86,17 +86,13 @@ static int blocks_for(cmg_size n, int width)
 template <int W, typename F, typename END>
 static cmg_status reduce_packs(cmg_context *ctx, cmg_size n, const F &f, const END &end)
 {
-    const cmgi_device *d = cmgi_device_of(ctx);
     double *sums = ctx->partials + (END::LEAVES ? CMGI_CUDA_LEFT : 0);
     unsigned *arrived = (unsigned *)(ctx->partials + CMGI_CUDA_ARRIVED);
-    if (n <= SINGLE_UP_TO) {
-        cmgi_launch(d, 1, SINGLE_BLOCK, 0, reduce_kernel<SINGLE_BLOCK, W, F, END>, n, f, end, sums,
-                    arrived);
-    } else {
-        cmgi_launch(d, (unsigned)blocks_for(n, W), THREADS, 0, reduce_kernel<THREADS, W, F, END>, n,
-                    f, end, sums, arrived);
-    }
-    return CMGI_LAUNCHED(ctx);
+    return n <= SINGLE_UP_TO
+               ? CMGI_RUN_EARLY(ctx, 1, SINGLE_BLOCK, 0, reduce_kernel<SINGLE_BLOCK, W, F, END>, n,
+                                f, end, sums, arrived)
+               : CMGI_RUN_EARLY(ctx, (unsigned)blocks_for(n, W), THREADS, 0,
+                                reduce_kernel<THREADS, W, F, END>, n, f, end, sums, arrived);
 }
 
 template <int W, typename F, typename END>
@@ -173,8 +169,7 @@ static cmg_status columns_by(cmg_context *ctx, cmg_size n, int k, const F &f, do
     const int rows = THREADS / (k / W);
     const cmg_size wanted = n > rows ? (n + rows - 1) / rows : 1;
     *blocks = (int)(wanted < most ? wanted : most);
-    columns_kernel<W><<<*blocks, THREADS, 0, cmgi_stream(ctx)>>>(n, k, f, out);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, *blocks, THREADS, 0, columns_kernel<W, F>, n, k, f, out);
 }
 
 /* Several columns a thread where that divides k and the arrays are aligned. */
@@ -218,8 +213,7 @@ static cmg_status reduce(cmg_context *ctx, cmg_size n, int k, bool wide, const F
     }
     CMGI_TRY(columns<W>(ctx, n, k, wide, f, ctx->partials, &blocks));
     CMGI_ON_DEVICE(ctx);
-    add_blocks<<<1, THREADS, 0, cmgi_stream(ctx)>>>(blocks, k, ctx->partials, end);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, 1, THREADS, 0, add_blocks<END>, blocks, k, ctx->partials, end);
 }
 
 template <typename T>
@@ -397,8 +391,7 @@ cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_c
                       aligned(u->single) && aligned(u->copy) && aligned(u->zero);
     if (u->kind == CMGI_CG_SEMI && u->parts.count > 0) {
         CMGI_ON_DEVICE(ctx);
-        cmgi_launch(cmgi_device_of(ctx), 1, REDUCERS, 0, note_kernel, *u);
-        return CMGI_LAUNCHED(ctx);
+        return CMGI_RUN_EARLY(ctx, 1, REDUCERS, 0, note_kernel, *u);
     }
     if (k == 1 && u->precision == CMG_FP32) {
         return reduce_one<WIDE<float>>(ctx, n, wide, of_one<update_op<float>>{{*u, 0, false}},
@@ -461,8 +454,7 @@ __global__ void test_kernel(const cmgi_test t)
 cmg_status cmgi_cuda_test(cmg_context *ctx, int k, const cmgi_test *t)
 {
     CMGI_ON_DEVICE(ctx);
-    cmgi_launch(cmgi_device_of(ctx), 1, (unsigned)k, 0, test_kernel, *t);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN_EARLY(ctx, 1, (unsigned)k, 0, test_kernel, *t);
 }
 
 cudaError_t cmgi_cuda_probe(bool *early)

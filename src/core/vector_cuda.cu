@@ -31,17 +31,9 @@ __global__ void each_kernel(cmg_size n, F f)
 template <int W, typename F>
 static cmg_status each(cmg_context *ctx, cmg_size n, bool wide, const F &f)
 {
-    if (n == 0) {
-        return CMG_OK;
-    }
     CMGI_ON_DEVICE(ctx);
-    const cmgi_device *d = cmgi_device_of(ctx);
-    if (wide) {
-        cmgi_launch(d, cmgi_grid((n + W - 1) / W, THREADS), THREADS, 0, each_kernel<W, F>, n, f);
-    } else {
-        cmgi_launch(d, cmgi_grid(n, THREADS), THREADS, 0, each_kernel<1, F>, n, f);
-    }
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN_EARLY(ctx, cmgi_grid(n, THREADS * (wide ? W : 1)), THREADS, 0,
+                          wide ? each_kernel<W, F> : each_kernel<1, F>, n, f);
 }
 
 template <typename T>
@@ -114,9 +106,8 @@ static cmg_status copy(cmg_context *ctx, cmg_size n, const T *x, T *y)
     }
     CMGI_ON_DEVICE(ctx);
     const cmg_size packs = (n + WIDE<T> - 1) / WIDE<T>;
-    cmgi_launch(cmgi_device_of(ctx), cmgi_grid(packs, COPIES * THREADS), THREADS, 0, copy_kernel<T>,
-                n, x, y);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN_EARLY(ctx, cmgi_grid(packs, COPIES * THREADS), THREADS, 0, copy_kernel<T>, n, x,
+                          y);
 }
 
 template <typename T>

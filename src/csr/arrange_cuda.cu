@@ -75,17 +75,14 @@ cmg_status cmgi_resident_offsets(cmg_context *ctx, cmg_size n, cmg_size *count, 
 {
     CMGI_ON_DEVICE(ctx);
     const unsigned chunks = n > CHUNK ? cmgi_grid(n, CHUNK) : 1;
-    const cudaStream_t stream = cmgi_stream(ctx);
     cmg_size *part = NULL;
     cmgi_scratch scratch(ctx);
     if (chunks > 1) {
         CMGI_TRY(scratch.take(chunks + 1, &part));
-        chunk_kernel<<<chunks, THREADS, 0, stream>>>(n, count, part);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
+        CMGI_TRY(CMGI_RUN(ctx, chunks, THREADS, 0, chunk_kernel, n, count, part));
         CMGI_TRY(cmgi_resident_offsets(ctx, chunks, part, NULL));
     }
-    offset_kernel<<<chunks, THREADS, 0, stream>>>(n, part, count);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_RUN(ctx, chunks, THREADS, 0, offset_kernel, n, part, count));
     if (total != NULL) {
         CMGI_TRY(cmgi_to_host(ctx, total, count + n, sizeof *total));
     }
@@ -96,8 +93,16 @@ cmg_status cmgi_resident_offsets(cmg_context *ctx, cmg_size n, cmg_size *count, 
 typedef struct picking {
     cmg_csr A;
     const cmg_index *row;
-    cmgi_csr to; /* indptr has counts at first */
+    cmgi_csr to;           /* indptr has counts at first */
+    const cmg_index *cols; /* NULL = columns stay as they are ... */
+    cmg_index *place;      /* ... else get this number each, and ascend */
+    cmg_size *moved;       /* where each entry of A is then; NULL = not wanted */
 } picking;
+
+CMGI_EACH_INDEX(pick_place, picking)
+{
+    a.place[a.cols[i]] = (cmg_index)i;
+}
 
 CMGI_EACH_INDEX(pick_length, picking)
 {
@@ -110,19 +115,34 @@ CMGI_EACH_ROW(pick_row, picking)
     const cmg_size begin = real ? a.to.indptr[i] : 0;
     const cmg_size length = real ? a.to.indptr[i + 1] - begin : 0;
     for (cmg_size e = lane; e < length; e += CMGI_STEP) {
-        a.to.indices[begin + e] = a.A.indices[from + e];
-        a.to.values[begin + e] = a.A.values[from + e];
+        cmg_index column = a.A.indices[from + e];
+        cmg_size at = begin + e;
+        if (a.place != NULL) { /* every entry counts those of its row that come before it */
+            column = a.place[column];
+            at = begin;
+            for (cmg_size k = from; k < from + length; ++k) {
+                at += a.place[a.A.indices[k]] < column;
+            }
+        }
+        a.to.indices[at] = column;
+        a.to.values[at] = a.A.values[from + e];
+        if (a.moved != NULL) {
+            a.moved[from + e] = at;
+        }
     }
 }
 
-cmg_status cmgi_resident_pick(cmg_context *ctx, const cmg_csr *A, const cmg_index *row,
-                              cmg_size count, cmg_csr *part, cmg_size *nnz)
+static cmg_status pick(cmg_context *ctx, cmg_size count, picking p, cmg_csr *part, cmg_size *nnz)
 {
     CMGI_ON_DEVICE(ctx);
-    picking p = {*A, row, {}};
     p.to.rows = count;
-    p.to.cols = A->cols;
+    p.to.cols = p.A.cols;
+    cmgi_scratch scratch(ctx);
     const cmgi_at_end end{[&] { cmgi_resident_free_arrays(ctx, &p.to.view); }};
+    if (p.cols != NULL) {
+        CMGI_TRY(scratch.take(p.A.cols, &p.place));
+        CMGI_TRY(cmgi_pick_place_device(ctx, p.A.cols, &p));
+    }
     CMGI_TRY(cmgi_alloc_device(ctx, count + 1, sizeof *p.to.indptr, &p.to.indptr));
     CMGI_TRY(cmgi_pick_length_device(ctx, count, &p));
     CMGI_TRY(cmgi_resident_offsets(ctx, count, p.to.indptr, *nnz > 0 ? NULL : nnz));
@@ -131,6 +151,19 @@ cmg_status cmgi_resident_pick(cmg_context *ctx, const cmg_csr *A, const cmg_inde
     CMGI_TRY(cmgi_pick_row_device(ctx, count, &p));
     CMGI_PASS_ON(&p.to.view, part);
     return CMG_OK;
+}
+
+cmg_status cmgi_resident_pick(cmg_context *ctx, const cmg_csr *A, const cmg_index *row,
+                              cmg_size count, cmg_csr *part, cmg_size *nnz)
+{
+    return pick(ctx, count, {*A, row, {}, NULL, NULL, NULL}, part, nnz);
+}
+
+cmg_status cmgi_permute_device(cmg_context *ctx, const cmg_csr *A, cmg_size nnz,
+                               const cmg_index *rows, const cmg_index *cols, cmg_size *to,
+                               cmg_csr *B)
+{
+    return pick(ctx, A->rows, {*A, rows, {}, cols, NULL, to}, B, &nnz);
 }
 
 /* The rows come with their offsets by one wait, but those that are too many at a guess. */
@@ -210,13 +243,9 @@ __global__ void sort_kernel(cmg_size rows, const cmg_size *offset, const cmg_ind
 cmg_status cmgi_resident_sort(cmg_context *ctx, const cmg_csr *from, const cmg_csr *to)
 {
     CMGI_ON_DEVICE(ctx);
-    if (to->rows == 0) {
-        return CMG_OK;
-    }
-    sort_kernel<<<cmgi_grid(to->rows * CMGI_WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-        to->rows, to->indptr, from->indices, from->values, (cmg_index *)to->indices,
-        (double *)to->values);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, cmgi_grid(to->rows * CMGI_WARP, THREADS), THREADS, 0, sort_kernel,
+                    to->rows, to->indptr, from->indices, from->values, (cmg_index *)to->indices,
+                    (double *)to->values);
 }
 
 /*
@@ -320,10 +349,8 @@ static cmg_status transpose_by_guess(cmg_context *ctx, const cmg_csr *A, cmg_siz
         return CMG_OK;
     }
     CMGI_TRY(scratch.take(SIDES, &g.side));
-    guess_sides_kernel<<<1, GUESSERS, 0, cmgi_stream(ctx)>>>(g);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    kernel<<<cmgi_grid(A->cols * CMGI_WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(g);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_RUN(ctx, 1, GUESSERS, 0, guess_sides_kernel, g));
+    CMGI_TRY(CMGI_RUN(ctx, cmgi_grid(A->cols * CMGI_WARP, THREADS), THREADS, 0, kernel, g));
     CMGI_TRY(cmgi_to_host(ctx, side, g.side, sizeof side));
     *found = side[2] == 0;
     return CMG_OK;
@@ -343,11 +370,8 @@ static cmg_status transpose_any(cmg_context *ctx, const cmg_csr *A, cmg_size nnz
     CMGI_TRY(cmgi_cuda_clear(ctx, c.count, rows));
     CMGI_TRY(cmgi_count_column_device(ctx, nnz, &c));
     CMGI_TRY(cmgi_resident_offsets(ctx, A->cols, c.count, NULL));
-    if (A->rows > 0) {
-        spread_kernel<<<cmgi_grid(A->rows * 2, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-            *A, T->indptr, taken, (cmg_index *)raw.indices, (double *)raw.values);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
-    }
+    CMGI_TRY(CMGI_RUN(ctx, cmgi_grid(A->rows * 2, THREADS), THREADS, 0, spread_kernel, *A,
+                      T->indptr, taken, (cmg_index *)raw.indices, (double *)raw.values));
     return cmgi_resident_sort(ctx, &raw, T);
 }
 

@@ -1,6 +1,7 @@
 #include "csr/by_rows.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 
 #include <string.h>
 
@@ -61,6 +62,48 @@ cmg_status cmgi_csr_by_notes(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg
     }
     *M = cmgi_csr_pass_on(&made);
     return CMG_OK;
+}
+
+typedef struct block_rows {
+    const cmg_csr *side[2]; /* A, and B or NULL */
+    int size;
+} block_rows;
+
+/* cmgi_csr_noting_fn */
+static cmg_size block_columns(const void *user, cmg_size i, cmg_size *note, cmg_index *columns,
+                              double *values)
+{
+    const block_rows *of = user;
+    const bool one = of->side[1] == NULL;
+    cmg_size found = 0;
+    (void)values;
+    if (!one) {
+        note[i] = i + 1;
+    }
+    for (int s = 0; s < 2 && of->side[s] != NULL; ++s) {
+        const cmg_csr *M = of->side[s];
+        for (cmg_size k = M->indptr[i * of->size]; k < M->indptr[(i + 1) * of->size]; ++k) {
+            const cmg_index j = M->indices[k] / of->size;
+            if (note[j] != i + 1) {
+                note[j] = i + 1;
+                if (columns != NULL) {
+                    columns[found] = j;
+                }
+                ++found;
+            }
+        }
+    }
+    if (one && columns != NULL) {
+        cmgi_sort_indices(columns, found);
+    }
+    return found;
+}
+
+cmg_status cmgi_csr_block_columns(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, int size,
+                                  cmgi_csr *pattern)
+{
+    return cmgi_csr_by_notes(ctx, A->rows / size, A->cols / size, block_columns,
+                             &(block_rows){{A, B}, size}, false, pattern);
 }
 
 cmg_status cmgi_slab_create(cmg_context *ctx, cmg_size rows, cmg_size room, cmgi_slab *slab)

@@ -17,6 +17,14 @@ typedef cmg_size (*cmgi_csr_noting_fn)(const void *user, cmg_size i, cmg_size *n
 cmg_status cmgi_csr_by_notes(cmg_context *ctx, cmg_size rows, cmg_size cols, cmgi_csr_noting_fn row,
                              const void *user, bool valued, cmgi_csr *M);
 
+/*
+ * The blocks of `size` columns that a block row of A has entries in, each once, ascending. Of a
+ * square A with its transpose B, unless that is NULL: those of either, as they come, without the
+ * row's own. The pattern has no values.
+ */
+cmg_status cmgi_csr_block_columns(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, int size,
+                                  cmgi_csr *pattern);
+
 /* Rows of M whose lengths are not known before they are there. */
 typedef struct cmgi_slab {
     cmg_size room;      /* places a row */

@@ -155,8 +155,7 @@ static cmg_status form_columns(cmg_context *ctx, columns_args *a, const cmgi_res
         s.grid = (unsigned)a->A.rows;
         s.shared = s.t.pitch * sizeof *a->t.keys;
     }
-    kernel<<<s.grid, s.threads, s.shared, cmgi_stream(ctx)>>>(*a);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, s.grid, s.threads, s.shared, kernel, *a);
 }
 
 /* The number of columns a row, of at most `most`: by tables for fewer first, since a row has far

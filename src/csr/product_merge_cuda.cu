@@ -135,8 +135,7 @@ static cmg_status merge(cmg_context *ctx, cmg_size longest, const merge_args &a)
     }
     const auto kernel = by[way];
     const int width = way < 2 ? 8 << way : CMGI_WARP;
-    kernel<<<cmgi_grid(a.A.rows * width, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(a);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, cmgi_grid(a.A.rows * width, THREADS), THREADS, 0, kernel, a);
 }
 
 cmg_status cmgi_product_merge(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,

@@ -284,8 +284,7 @@ static cmg_status form_by_tables(cmg_context *ctx, values_args a, void (*kernel)
     cmgi_scratch scratch(ctx);
     CMGI_TRY(open_tables(scratch, &s, true));
     a.t = s.t;
-    kernel<<<s.grid, s.threads, s.shared, cmgi_stream(ctx)>>>(a);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, s.grid, s.threads, s.shared, kernel, a);
 }
 
 cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
@@ -311,8 +310,7 @@ cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, con
         }
         const int width = C->kinds.width;
         const auto kernel = CMGI_BY_WIDTH(kinds_kernel, width);
-        kernel<<<cmgi_grid(a.rows * width, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(a);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
+        CMGI_TRY(CMGI_RUN(ctx, cmgi_grid(a.rows * width, THREADS), THREADS, 0, kernel, a));
         const spreading spread = {C->csr.indptr, values, C->kinds.kind, C->kinds.row};
         return rows == CMGI_ROWS_SPREAD ? cmgi_spread_row_device(ctx, A->rows, &spread) : CMG_OK;
     }

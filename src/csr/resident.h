@@ -137,6 +137,11 @@ cmg_status cmgi_resident_fetch(cmg_context *ctx, const cmg_csr *A, cmg_size nnz,
  */
 cmg_status cmgi_rows_on_host(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *R,
                              const cmg_index *row, cmg_size count, cmgi_csr *rows);
+/* arrange_cuda.cu: B = A in the orders of its two sides, columns ascending; to[e], unless NULL, is
+ * where entry e is now. */
+cmg_status cmgi_permute_device(cmg_context *ctx, const cmg_csr *A, cmg_size nnz,
+                               const cmg_index *rows, const cmg_index *cols, cmg_size *to,
+                               cmg_csr *B);
 /* Empty arrays on the device for rows x cols with nnz entries. */
 cmg_status cmgi_resident_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg_size nnz,
                                cmg_csr *A);

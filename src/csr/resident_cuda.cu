@@ -400,12 +400,8 @@ static cmg_status look_at_rows(cmg_context *ctx, const cmg_csr *A, cmg_size long
     const auto by_rows = !known    ? short_rows_kernel<true, true>
                          : columns ? short_rows_kernel<false, true>
                                    : short_rows_kernel<false, false>;
-    if (is_short) {
-        by_rows<<<grid, ROWS, shared, cmgi_stream(ctx)>>>(*A, most, diagonal, entry, all);
-    } else {
-        by_lanes<<<grid, THREADS, 0, cmgi_stream(ctx)>>>(*A, diagonal, entry, all);
-    }
-    return CMGI_LAUNCHED(ctx);
+    return is_short ? CMGI_RUN(ctx, grid, ROWS, shared, by_rows, *A, most, diagonal, entry, all)
+                    : CMGI_RUN(ctx, grid, THREADS, 0, by_lanes, *A, diagonal, entry, all);
 }
 
 static cmgi_resident_facts facts_of(const facts *f)

@@ -135,7 +135,6 @@ static cmg_status cmgi_row_groups_find(cmg_context *ctx, const ROWS &rows, cmg_s
     const unsigned most = (unsigned)(16 * cmgi_device_of(ctx)->processors);
     const unsigned grid = wanted < most ? wanted : most;
     CMGI_TRY(cmgi_row_groups_clear(ctx, g));
-    cmgi_find_groups<<<grid, CMGI_EACH_THREADS, 0, cmgi_stream(ctx)>>>(rows, n, *g, same);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_RUN(ctx, grid, CMGI_EACH_THREADS, 0, cmgi_find_groups<ROWS>, rows, n, *g, same));
     return cmgi_row_groups_close(ctx, n, g, same, found);
 }

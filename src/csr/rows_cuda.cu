@@ -141,15 +141,11 @@ static cmg_status look_at_rows(cmg_context *ctx, const cmg_csr *A, row_facts *al
     CMGI_TRY(cmgi_cuda_clear(ctx, all, sizeof *all));
     CMGI_CUDA(ctx,
               cudaMemsetAsync(&all->bad_length, 0xff, sizeof all->bad_length, cmgi_stream(ctx)));
-    if (A->rows == 0) {
-        return CMG_OK;
-    }
     /* few blocks: each adds to the same counters at its end */
     const unsigned most = (unsigned)(4 * cmgi_device_of(ctx)->processors);
     const unsigned wanted = cmgi_grid(A->rows, ROWS);
     const unsigned grid = wanted < most ? wanted : most;
-    rows_kernel<<<grid, ROWS, 0, cmgi_stream(ctx)>>>(A->rows, A->cols, A->indptr, all);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, grid, ROWS, 0, rows_kernel, A->rows, A->cols, A->indptr, all);
 }
 
 cmg_status cmgi_resident_rows(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R)

@@ -119,11 +119,9 @@ static cmg_status sample_rows(cmg_context *ctx, const cmgi_template_search *what
     CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *made + room * sizeof *sample, &made));
     CMGI_TRY(scratch.take_zero(slots, &table));
     CMGI_TRY(cmgi_cuda_clear(ctx, made, offsetof(letter, group)));
-    sample_kernel<<<cmgi_grid(rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-        *what, id, bound, room, slots, table, made);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    list_kernel<<<cmgi_grid(slots, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(slots, table, made);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_RUN(ctx, cmgi_grid(rows, THREADS), THREADS, 0, sample_kernel, *what, id, bound,
+                      room, slots, table, made));
+    CMGI_TRY(CMGI_RUN(ctx, cmgi_grid(slots, THREADS), THREADS, 0, list_kernel, slots, table, made));
     return read_sample(ctx, made, room, sample, count);
 }
 
@@ -329,9 +327,8 @@ static cmg_status find_left(cmg_context *ctx, cmg_size rows, const cmgi_row_kind
     }
     CMGI_TRY(scratch.take(left->count, &left->list));
     CMGI_TRY(scratch.take_zero(1, &at));
-    list_left_kernel<<<cmgi_grid(rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-        (unsigned)rows, id, (unsigned)left->count, left->list, at);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, cmgi_grid(rows, THREADS), THREADS, 0, list_left_kernel, (unsigned)rows, id,
+                    (unsigned)left->count, left->list, at);
 }
 
 /* Lanes a row: about four entries each. */
@@ -347,9 +344,8 @@ static cmg_status match_rows(cmg_context *ctx, const search &s, const cmgi_row_k
     const unsigned most = (unsigned)(BLOCKS * cmgi_device_of(ctx)->processors);
     const unsigned wanted = cmgi_grid(left.count, THREADS / lanes);
     const unsigned grid = wanted < most ? wanted : most;
-    kernel<<<grid, THREADS, 0, cmgi_stream(ctx)>>>(s, kinds, left.list, (unsigned)left.count, id,
-                                                   total);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, grid, THREADS, 0, kernel, s, kinds, left.list, (unsigned)left.count, id,
+                    total);
 }
 
 /* Counts, rows and hashes of the kinds, then their table, in one piece on either side. */

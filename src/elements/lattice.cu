@@ -289,7 +289,7 @@ static int choose_layers(cmg_size tiles, cmg_index nz, cmg_size at_once)
 template <typename T, cmgi_wb_kind KIND>
 struct launch_lattice {
     template <int B>
-    static void launch(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
+    static cmg_status launch(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
     {
         const cmgi_matfree *S = (const cmgi_matfree *)A->data;
         const cmgi_lattice *L = S->lattice;
@@ -306,17 +306,13 @@ struct launch_lattice {
             a.blocks[k] = (T)L->blocks[k];
         }
         const dim3 grid((unsigned)(across * along), (unsigned)((L->n[2] + layers - 1) / layers));
-        lattice_kernel<T, KIND, B><<<grid, THREADS, 0, cmgi_stream(A->ctx)>>>(a, f);
+        return CMGI_RUN(A->ctx, grid, THREADS, 0, lattice_kernel<T, KIND, B>, a, f);
     }
 
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
     {
-        if (((const cmgi_matfree *)A->data)->block == 3) {
-            launch<3>(A, f, x);
-        } else {
-            launch<1>(A, f, x);
-        }
-        return CMGI_LAUNCHED(A->ctx);
+        return ((const cmgi_matfree *)A->data)->block == 3 ? launch<3>(A, f, x)
+                                                           : launch<1>(A, f, x);
     }
 };
 

@@ -157,25 +157,6 @@ static size_t bytes_of(const cmg_matrix *A)
     return sum;
 }
 
-static cmg_status move(cmg_matrix *A)
-{
-    cmg_context *ctx = A->ctx;
-    cmgi_matfree *S = A->data;
-    const size_t value = cmgi_precision_bytes(A->options.precision);
-    const cmg_size places = S->groups * S->lanes;
-    const cmg_size listed = S->first[S->all];
-    const cmg_size picks = S->gathers ? 0 : S->pick_first[S->parts];
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->node, places * S->nodes, sizeof *S->node));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->number, places, sizeof *S->number));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->factor, places, value));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->lone, A->rows, value));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->first, S->all + 1, sizeof *S->first));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->list, listed, sizeof *S->list));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->part_first, S->groups + 1, sizeof *S->part_first));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->pick_first, S->parts + 1, sizeof *S->pick_first));
-    return cmgi_move_to_device(ctx, &S->pick, picks, sizeof *S->pick);
-}
-
 /*
  * As cells of a lattice, where they are, or else in patches, where there are kernels for the
  * elements: on CUDA. Both hold nodes and values in their own order.
@@ -203,14 +184,13 @@ static cmg_status build_ordered(cmg_matrix *A, const cmg_elements *E, const cmg_
     CMGI_TRY(fill_rows(A, E));
     A->stored = E->templates * S->local * S->local;
     A->bytes = bytes_of(A);
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->factor, S->groups * S->lanes, value));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->lone, A->rows, value));
+    CMGI_TRY(CMGI_MOVE(ctx, &S->factor, &S->lone));
     if (L != NULL) {
         A->sums = cmgi_lattice_blocks(L); /* a block leaves x . y, one without does not */
-        return cmgi_move_to_device(ctx, &L->fixed, S->all, sizeof *L->fixed);
+        return CMGI_MOVE(ctx, &L->fixed);
     }
     CMGI_TRY(cmgi_alloc_device(ctx, P->parts * S->block, value, &S->part));
-    return cmgi_patches_move(ctx, E->templates, S->block, P); /* they hold the values */
+    return cmgi_patches_move(ctx, P); /* they hold the values */
 }
 
 static cmg_status build_groups(cmg_matrix *A, const cmg_elements *E, const cmg_index *node)
@@ -234,7 +214,9 @@ static cmg_status build_groups(cmg_matrix *A, const cmg_elements *E, const cmg_i
                                    cmgi_precision_bytes(A->options.precision), &S->part));
     }
     A->bytes = bytes_of(A);
-    return move(A);
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->pick_first, S->parts + 1, sizeof *S->pick_first));
+    return CMGI_MOVE(ctx, &S->node, &S->number, &S->factor, &S->lone, &S->first, &S->list,
+                     &S->part_first, &S->pick);
 }
 
 static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)

@@ -308,7 +308,7 @@ __global__ void __launch_bounds__(128)
 #define CMGI_ELEMENT_LIST(X) X(3, 1) X(4, 1) X(8, 1) X(6, 2) X(8, 2) X(12, 3) X(24, 3)
 
 template <typename T>
-static void run_groups(const matfree_args<T> &a, cudaStream_t stream)
+static cmg_status run_groups(cmg_context *ctx, const matfree_args<T> &a)
 {
     const unsigned grid = (unsigned)a.S.groups;
     const unsigned lanes = (unsigned)a.S.lanes;
@@ -316,16 +316,12 @@ static void run_groups(const matfree_args<T> &a, cudaStream_t stream)
     const size_t bytes = values + 2 * (size_t)a.S.nodes * lanes * sizeof(unsigned short);
 #define CMGI_ELEMENT_CASE(N, B)                                                                    \
     if (a.S.local == N && a.S.block == B && !a.S.repeats) {                                        \
-        if (a.S.half) {                                                                            \
-            group_kernel<T, N, B, true><<<grid, lanes, bytes, stream>>>(a);                        \
-        } else {                                                                                   \
-            group_kernel<T, N, B, false><<<grid, lanes, bytes, stream>>>(a);                       \
-        }                                                                                          \
-        return;                                                                                    \
+        return CMGI_RUN(ctx, grid, lanes, bytes,                                                   \
+                        a.S.half ? group_kernel<T, N, B, true> : group_kernel<T, N, B, false>, a); \
     }
     CMGI_ELEMENT_LIST(CMGI_ELEMENT_CASE)
 #undef CMGI_ELEMENT_CASE
-    group_any_kernel<T><<<grid, lanes, 2 * values, stream>>>(a);
+    return CMGI_RUN(ctx, grid, lanes, 2 * values, group_any_kernel<T>, a);
 }
 
 template <typename T, cmgi_wb_kind KIND>
@@ -334,21 +330,16 @@ struct launch_matfree {
     static cmg_status blocks(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f,
                              const matfree_args<T> &a)
     {
-        const cudaStream_t stream = cmgi_stream(A->ctx);
         if (a.S.gathers && A->format->id == CMG_FORMAT_NBN) {
-            node_kernel<T, KIND, B, B><<<cmgi_grid(a.S.all, 128), 128, 0, stream>>>(a, f);
-            return CMGI_LAUNCHED(A->ctx);
+            return CMGI_RUN(A->ctx, cmgi_grid(a.S.all, 128), 128, 0, node_kernel<T, KIND, B, B>, a,
+                            f);
         }
         if (a.S.gathers) {
-            node_kernel<T, KIND, B, 1><<<cmgi_grid(a.rows, 128), 128, 0, stream>>>(a, f);
-            return CMGI_LAUNCHED(A->ctx);
+            return CMGI_RUN(A->ctx, cmgi_grid(a.rows, 128), 128, 0, node_kernel<T, KIND, B, 1>, a,
+                            f);
         }
-        if (a.S.groups > 0) {
-            run_groups(a, stream);
-            CMGI_TRY(CMGI_LAUNCHED(A->ctx));
-        }
-        end_kernel<T, KIND, B><<<cmgi_grid(a.rows, 256), 256, 0, stream>>>(a, f);
-        return CMGI_LAUNCHED(A->ctx);
+        CMGI_TRY(run_groups(A->ctx, a));
+        return CMGI_RUN(A->ctx, cmgi_grid(a.rows, 256), 256, 0, end_kernel<T, KIND, B>, a, f);
     }
 
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)

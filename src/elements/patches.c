@@ -418,21 +418,12 @@ static cmg_size matrix_size(const cmgi_patches *P, int block)
     return steps * ((steps + 1) / 2) * 32;
 }
 
-cmg_status cmgi_patches_move(cmg_context *ctx, cmg_size templates, int block, cmgi_patches *P)
+cmg_status cmgi_patches_move(cmg_context *ctx, cmgi_patches *P)
 {
-    const cmg_size n = P->count + 1;
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->first_colour, n, sizeof *P->first_colour));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->first_batch, P->colours + 1, sizeof *P->first_batch));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->first_node, n, sizeof *P->first_node));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->first_part, n, sizeof *P->first_part));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->node, P->nodes, sizeof *P->node));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->local, P->batches * 32 * P->rounds, sizeof *P->local));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->number, P->batches, sizeof *P->number));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->shared_node, P->shared, sizeof *P->shared_node));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->shared_first, P->shared + 1, sizeof *P->shared_first));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->shared_part, P->parts, sizeof *P->shared_part));
-    return cmgi_move_to_device(ctx, &P->matrix, templates * matrix_size(P, block),
-                               sizeof *P->matrix);
+    CMGI_TRY(cmgi_move_to_device(ctx, &P->node, P->nodes, sizeof *P->node)); /* of room for more */
+    return CMGI_MOVE(ctx, &P->first_colour, &P->first_batch, &P->first_node, &P->first_part,
+                     &P->local, &P->number, &P->shared_node, &P->shared_first, &P->shared_part,
+                     &P->matrix);
 }
 
 size_t cmgi_patches_bytes(const cmgi_patches *P, cmg_size templates, int block, size_t value)

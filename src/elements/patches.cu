@@ -145,16 +145,14 @@ __global__ void __launch_bounds__(256)
 template <typename T, cmgi_wb_kind KIND>
 struct launch_patches {
     template <int ROUNDS, int B>
-    static void launch(const patch_args<T> &a, const typename cmgi_wb_of<T>::type &f,
-                       cudaStream_t stream)
+    static cmg_status launch(cmg_context *ctx, const patch_args<T> &a,
+                             const typename cmgi_wb_of<T>::type &f)
     {
         const size_t bytes = 2 * (size_t)a.P.most * B * sizeof(T);
-        if (a.P.count > 0) {
-            patch_kernel<T, KIND, ROUNDS, B><<<(unsigned)a.P.count, THREADS, bytes, stream>>>(a, f);
-        }
-        if (a.P.shared > 0) {
-            shared_kernel<T, KIND, B><<<cmgi_grid(a.P.shared * B, 256), 256, 0, stream>>>(a, f);
-        }
+        CMGI_TRY(CMGI_RUN(ctx, (unsigned)a.P.count, THREADS, bytes,
+                          patch_kernel<T, KIND, ROUNDS, B>, a, f));
+        return CMGI_RUN(ctx, cmgi_grid(a.P.shared * B, 256), 256, 0, shared_kernel<T, KIND, B>, a,
+                        f);
     }
 
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
@@ -164,8 +162,7 @@ struct launch_patches {
                                  (T *)S->part, x};
 #define CMGI_PATCH_CASE(ROUNDS, B)                                                                 \
     if (a.P.rounds == ROUNDS && S->block == B) {                                                   \
-        launch<ROUNDS, B>(a, f, cmgi_stream(A->ctx));                                              \
-        return CMGI_LAUNCHED(A->ctx);                                                              \
+        return launch<ROUNDS, B>(A->ctx, a, f);                                                    \
     }
         CMGI_PATCH_LIST(CMGI_PATCH_CASE)
 #undef CMGI_PATCH_CASE

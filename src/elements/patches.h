@@ -61,7 +61,7 @@ int cmgi_patches_rounds(int nodes, int block);
  */
 cmg_status cmgi_patches_make(cmg_context *ctx, const cmg_elements *E, const cmg_index *node,
                              int block, cmgi_patches **made);
-cmg_status cmgi_patches_move(cmg_context *ctx, cmg_size templates, int block, cmgi_patches *P);
+cmg_status cmgi_patches_move(cmg_context *ctx, cmgi_patches *P);
 /* Bytes that a product reads and writes but for factors and vectors. */
 size_t cmgi_patches_bytes(const cmgi_patches *P, cmg_size templates, int block, size_t value);
 void cmgi_patches_free(cmg_context *ctx, cmgi_patches *P);

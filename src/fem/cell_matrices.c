@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-typedef cmg_status (*matrices_fn)(cmg_context *ctx, const cmgi_cell_batch *cells);
-
 /* Stores the upper triangle of a matrix as the layout wants it. */
 static inline void store(cmgi_cell_layout layout, int rows, const double *K, double *e)
 {
@@ -62,7 +60,7 @@ static cmg_status matrices_cpu(cmg_context *ctx, const cmgi_cell_batch *c)
 
 cmg_status cmgi_cell_matrices(cmg_context *ctx, const cmgi_cell_batch *cells)
 {
-    static const matrices_fn matrices[2] = {matrices_cpu, CMGI_CUDA_FN(cmgi_cell_matrices_cuda)};
+    CMGI_EITHER(matrices, matrices_cpu, cmgi_cell_matrices_cuda);
     return matrices[cmgi_column(ctx)](ctx, cells);
 }
 

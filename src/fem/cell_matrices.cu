@@ -111,28 +111,23 @@ __global__ void __launch_bounds__(BLOCK) elastic_hexahedron_kernel(cmgi_cell_bat
 }
 
 template <bool SIMPLEX, int DIM>
-static void launch(cudaStream_t stream, const cmgi_cell_batch *c)
+static cmg_status launch(cmg_context *ctx, const cmgi_cell_batch *c)
 {
+    const unsigned grid = cmgi_grid(c->cells, BLOCK);
     if (c->components == 1) {
-        cell_kernel<SIMPLEX, DIM, false><<<cmgi_grid(c->cells, BLOCK), BLOCK, 0, stream>>>(*c);
+        return CMGI_RUN(ctx, grid, BLOCK, 0, cell_kernel<SIMPLEX, DIM, false>, *c);
     } else if constexpr (!SIMPLEX && DIM == 3) {
-        elastic_hexahedron_kernel<<<cmgi_grid(c->cells, GROUPS), BLOCK, 0, stream>>>(*c);
+        return CMGI_RUN(ctx, cmgi_grid(c->cells, GROUPS), BLOCK, 0, elastic_hexahedron_kernel, *c);
     } else {
-        cell_kernel<SIMPLEX, DIM, true><<<cmgi_grid(c->cells, BLOCK), BLOCK, 0, stream>>>(*c);
+        return CMGI_RUN(ctx, grid, BLOCK, 0, cell_kernel<SIMPLEX, DIM, true>, *c);
     }
 }
 
 cmg_status cmgi_cell_matrices_cuda(cmg_context *ctx, const cmgi_cell_batch *c)
 {
-    if (c->cells == 0) {
-        return CMG_OK;
-    }
     CMGI_ON_DEVICE(ctx);
-    cudaStream_t stream = cmgi_stream(ctx);
     if (c->dim == 2) {
-        c->simplex ? launch<true, 2>(stream, c) : launch<false, 2>(stream, c);
-    } else {
-        c->simplex ? launch<true, 3>(stream, c) : launch<false, 3>(stream, c);
+        return c->simplex ? launch<true, 2>(ctx, c) : launch<false, 2>(ctx, c);
     }
-    return CMGI_LAUNCHED(ctx);
+    return c->simplex ? launch<true, 3>(ctx, c) : launch<false, 3>(ctx, c);
 }

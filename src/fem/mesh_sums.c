@@ -6,8 +6,6 @@
 #include "core/memory.h"
 #include "csr/resident.h"
 
-typedef cmg_status (*sums_fn)(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh_sums *sums);
-
 /* By a space that has every node, with borrowed nodes of cells. */
 static cmg_status make_cpu(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh_sums *sums)
 {
@@ -42,7 +40,7 @@ static cmg_status make_cpu(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh
 
 cmg_status cmgi_mesh_sums_create(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh_sums *sums)
 {
-    static const sums_fn make[2] = {make_cpu, CMGI_CUDA_FN(cmgi_mesh_sums_cuda)};
+    CMGI_EITHER(make, make_cpu, cmgi_mesh_sums_cuda);
     const cmg_size numbers = cmgi_cell_entries(in->layout);
     cmgi_mesh_sums made = {.matrix = {.ctx = ctx}, .vector = {.ctx = ctx}};
     CMGI_RELEASED(cmgi_mesh_sums_free, ctx, &made);

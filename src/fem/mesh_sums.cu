@@ -268,7 +268,6 @@ static cmg_status find_cells(cmg_context *ctx, cmgi_scratch &scratch, around *m,
 /* The terms of A's rows, and A with the number of its entries. */
 static cmg_status make_matrix(cmg_context *ctx, around *m, cmg_size terms, cmgi_mesh_sums *sums)
 {
-    const cudaStream_t stream = cmgi_stream(ctx);
     const cmg_size rows = m->in.nodes * m->in.components;
     const cmg_size pairs = m->in.cells * m->in.local * m->in.local;
     const unsigned grid = cmgi_grid(m->in.nodes * CMGI_WARP, THREADS);
@@ -280,18 +279,13 @@ static cmg_status make_matrix(cmg_context *ctx, around *m, cmg_size terms, cmgi_
     A->indptr = m->indptr;
     CMGI_TRY(cmgi_alloc_device(ctx, terms, sizeof *m->indices, &m->indices));
     CMGI_TRY(cmgi_alloc_device(ctx, pairs, sizeof *m->column, &m->column));
-    if (m->in.components == 1) {
-        pair_kernel<true><<<grid, THREADS, 0, stream>>>(*m);
-    } else {
-        pair_kernel<false><<<grid, THREADS, 0, stream>>>(*m);
-    }
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_RUN(ctx, grid, THREADS, 0,
+                      m->in.components == 1 ? pair_kernel<true> : pair_kernel<false>, *m));
     CMGI_TRY(cmgi_resident_offsets(ctx, rows, m->indptr, &sums->nnz));
     CMGI_TRY(cmgi_sum_check(ctx, sums->nnz));
     CMGI_TRY(cmgi_alloc_device(ctx, sums->nnz, sizeof *A->indices, &A->indices));
     CMGI_TRY(cmgi_alloc_device(ctx, sums->nnz + 1, sizeof *offset, &offset));
-    entry_kernel<<<grid, THREADS, 0, stream>>>(*m, (cmg_index *)A->indices, offset);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_RUN(ctx, grid, THREADS, 0, entry_kernel, *m, (cmg_index *)A->indices, offset));
     CMGI_TRY(cmgi_to_device(ctx, offset + sums->nnz, &terms, sizeof terms));
     cmgi_free_device(ctx, cmgi_pass_on(&m->column)); /* before what follows needs room */
     return cmgi_sum_create(ctx, sums->nnz, (cmg_size *)cmgi_pass_on(&offset),

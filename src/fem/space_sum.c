@@ -163,10 +163,8 @@ static cmg_status count(builder *s)
 static cmg_status finish(const builder *s, cmg_size rows, terms *t, cmgi_sum *S)
 {
     cmg_context *ctx = s->space->ctx;
-    const cmg_size n = t->first[s->space->unknowns];
-    t->indptr[rows] = n;
-    CMGI_TRY(cmgi_move_to_device(ctx, &t->indptr, rows + 1, sizeof *t->indptr));
-    CMGI_TRY(cmgi_move_to_device(ctx, &t->indices, n, sizeof *t->indices));
+    t->indptr[rows] = t->first[s->space->unknowns];
+    CMGI_TRY(CMGI_MOVE(ctx, &t->indptr, &t->indices));
     return cmgi_sum_create(ctx, rows, cmgi_pass_on(&t->indptr), cmgi_pass_on(&t->indices), S);
 }
 

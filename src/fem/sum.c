@@ -7,9 +7,6 @@
 
 #include "fem/sum.inc"
 
-typedef cmg_status (*apply_fn)(const cmgi_sum *S, const double *e, cmg_precision precision,
-                               void *y);
-
 static inline double add_up(const cmg_index *index, cmg_size n, const double *e)
 {
     double sum = 0;
@@ -88,7 +85,7 @@ cmg_status cmgi_sum_permute(const cmgi_sum *S, cmg_size rows, const cmg_size *ma
 
 cmg_status cmgi_sum_apply(const cmgi_sum *S, const double *e, cmg_precision precision, void *y)
 {
-    static const apply_fn apply[2] = {apply_cpu, CMGI_CUDA_FN(cmgi_sum_apply_cuda)};
+    CMGI_EITHER(apply, apply_cpu, cmgi_sum_apply_cuda);
     return apply[cmgi_column(S->ctx)](S, e, precision, y);
 }
 

@@ -61,16 +61,9 @@ __global__ void __launch_bounds__(CMGI_SUM_ROWS, 8) sum_kernel(cmgi_sum S, const
 
 cmg_status cmgi_sum_apply_cuda(const cmgi_sum *S, const double *e, cmg_precision precision, void *y)
 {
-    if (S->blocks == 0) {
-        return CMG_OK;
-    }
     CMGI_ON_DEVICE(S->ctx);
     const unsigned blocks = (unsigned)S->blocks;
-    cudaStream_t stream = cmgi_stream(S->ctx);
-    if (precision == CMG_FP64) {
-        sum_kernel<<<blocks, CMGI_SUM_ROWS, 0, stream>>>(*S, e, (double *)y);
-    } else {
-        sum_kernel<<<blocks, CMGI_SUM_ROWS, 0, stream>>>(*S, e, (float *)y);
-    }
-    return CMGI_LAUNCHED(S->ctx);
+    return precision == CMG_FP64
+               ? CMGI_RUN(S->ctx, blocks, CMGI_SUM_ROWS, 0, sum_kernel<double>, *S, e, (double *)y)
+               : CMGI_RUN(S->ctx, blocks, CMGI_SUM_ROWS, 0, sum_kernel<float>, *S, e, (float *)y);
 }

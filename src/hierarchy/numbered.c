@@ -61,19 +61,14 @@ cmg_status cmgi_numbered_order(cmgi_numbered *n, cmgi_place at, int level, const
 }
 
 /* numbered.cu; NULL in a build without it */
-static const struct {
-    cmg_status (*by_graph)(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *perm);
-    cmg_status (*by_rows)(cmg_context *ctx, const cmg_csr *P, const cmg_index *rows, int block,
-                          cmg_index *perm);
-    cmg_status (*permute)(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, const cmg_index *rows,
-                          const cmg_index *cols, cmg_size *to, cmg_csr *B);
-} device = {CMGI_CUDA_FN(cmgi_order_breadth_device), CMGI_CUDA_FN(cmgi_order_by_rows_device),
-            CMGI_CUDA_FN(cmgi_permute_device)};
+CMGI_CUDA_ONLY(by_graph, cmgi_order_breadth_device);
+CMGI_CUDA_ONLY(by_rows, cmgi_order_by_rows_device);
+CMGI_CUDA_ONLY(permute, cmgi_permute_device);
 
 /* The matrix on the device that is taken from there, NULL = the host's is. */
 static const cmgi_resident *used_there(const cmgi_csr *M)
 {
-    return device.by_graph != NULL && M->there != NULL && M->there->csr.indptr != NULL &&
+    return by_graph != NULL && M->there != NULL && M->there->csr.indptr != NULL &&
                    M->there->rows.longest <= CMGI_NUMBERED_LONGEST
                ? M->there
                : NULL;
@@ -112,8 +107,8 @@ static cmg_status number_level(cmgi_numbered *n, int l)
         return number_here(n, l, above);
     }
     CMGI_TRY(cmgi_alloc_device(n->ctx, cmg_hierarchy_rows(n->given, l), sizeof **made, made));
-    return l == 0 ? device.by_graph(n->ctx, &M->csr, block, *made)
-                  : device.by_rows(n->ctx, &M->csr, above, block, *made);
+    return l == 0 ? by_graph(n->ctx, &M->csr, block, *made)
+                  : by_rows(n->ctx, &M->csr, above, block, *made);
 }
 
 static const int sides[3][2] = {{0, 0}, {0, 1}, {1, 0}}; /* levels below of rows and columns */
@@ -150,7 +145,7 @@ static cmg_status take_there(cmgi_numbered *n, int l, int role, const cmg_index 
     if (maps) {
         CMGI_TRY(cmgi_alloc_device(n->ctx, M->rows.nnz, sizeof *as->to, &as->to));
     }
-    CMGI_TRY(device.permute(n->ctx, &M->csr, M->rows.nnz, order[0], order[1], as->to, &made));
+    CMGI_TRY(permute(n->ctx, &M->csr, M->rows.nnz, order[0], order[1], as->to, &made));
     return cmgi_hierarchy_take_there(n->h, l, (cmg_role)role, &made);
 }
 

@@ -61,8 +61,3 @@ cmg_status cmgi_order_breadth_device(cmg_context *ctx, const cmg_csr *A, int blo
 /* As cmgi_order_by_rows, of all unknowns. */
 cmg_status cmgi_order_by_rows_device(cmg_context *ctx, const cmg_csr *P, const cmg_index *rows,
                                      int block, cmg_index *perm);
-/* B = A in the orders of its two sides, columns ascending; to[e], unless NULL, is where entry e is
- * now. */
-cmg_status cmgi_permute_device(cmg_context *ctx, const cmg_csr *A, cmg_size nnz,
-                               const cmg_index *rows, const cmg_index *cols, cmg_size *to,
-                               cmg_csr *B);

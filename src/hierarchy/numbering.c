@@ -148,41 +148,11 @@ cmg_status cmgi_order_check(cmg_context *ctx, cmg_size n, const cmg_index *order
  * of the other, either way. Matrices with boundary rows kept as identities have one-way couplings,
  * which searches and METIS do not expect.
  */
-typedef struct coupling {
-    const cmg_csr *sides[2]; /* A and A^T */
-    int block;
-} coupling;
-
-/* cmgi_csr_noting_fn: neighbours of node i, each once; it is none of its own. */
-static cmg_size neighbours(const void *user, cmg_size i, cmg_size *note, cmg_index *out,
-                           double *values)
-{
-    const coupling *c = user;
-    cmg_size found = 0;
-    (void)values;
-    note[i] = i + 1;
-    for (int s = 0; s < 2; ++s) {
-        const cmg_csr *M = c->sides[s];
-        for (cmg_size k = M->indptr[i * c->block]; k < M->indptr[(i + 1) * c->block]; ++k) {
-            const cmg_index j = M->indices[k] / c->block;
-            if (note[j] != i + 1) {
-                note[j] = i + 1;
-                if (out != NULL) {
-                    out[found] = j;
-                }
-                ++found;
-            }
-        }
-    }
-    return found;
-}
-
 static cmg_status make_graph(cmg_context *ctx, const cmg_csr *A, int block, cmgi_csr *g)
 {
     cmgi_scoped_csr T = {0};
     CMGI_TRY(cmgi_csr_transpose(ctx, A, &T));
-    return cmgi_csr_by_notes(ctx, A->rows / block, A->rows / block, neighbours,
-                             &(coupling){{A, &T.view}, block}, false, g);
+    return cmgi_csr_block_columns(ctx, A, &T.view, block, g);
 }
 
 /* State of a breadth-first search over nodes. */

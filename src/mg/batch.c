@@ -7,8 +7,7 @@
 
 static cmg_status run(cmg_batch *batch, bool setup)
 {
-    static cmg_status (*const on[])(cmg_context *, const cmgi_batch_plan *,
-                                    bool) = {cmgi_batch_run_cpu, CMGI_CUDA_FN(cmgi_batch_run_cuda)};
+    CMGI_EITHER(on, cmgi_batch_run_cpu, cmgi_batch_run_cuda);
     return on[cmgi_column(batch->ctx)](batch->ctx, &batch->plan, setup);
 }
 

@@ -71,12 +71,7 @@ static cmg_status launch(cmg_context *ctx, const cmgi_batch_plan *plan, bool set
               cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     CMGI_CUDA(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                         percent < 100 ? percent : 100));
-    if (setup) {
-        k_batch<true><<<plan->teams, BATCH_THREADS, bytes, cmgi_stream(ctx)>>>(there);
-    } else {
-        k_batch<false><<<plan->teams, BATCH_THREADS, bytes, cmgi_stream(ctx)>>>(there);
-    }
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, plan->teams, BATCH_THREADS, bytes, kernel, there);
 }
 
 extern "C" cmg_status cmgi_batch_run_cuda(cmg_context *ctx, const cmgi_batch_plan *plan, bool setup)

@@ -42,7 +42,7 @@ static cmg_status place_pack(cmgi_exchange *x, const cmgi_exchange_plan *plan,
         pack[x->packed - x->near + k] = (cmg_index)plan->near->number[k];
     }
     CMGI_TRY(find_stretches(x, pack, asked_at));
-    CMGI_TRY(cmgi_move_to_device(ctx, &pack, x->packed, sizeof *pack));
+    CMGI_TRY(CMGI_MOVE(ctx, &pack));
     x->pack = cmgi_pass_on(&pack);
     return CMG_OK;
 }

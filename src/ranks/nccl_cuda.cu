@@ -157,8 +157,8 @@ static cmg_status sum(cmg_context *ctx, void *wire, double *values, int count)
     CMGI_TRY(still_there(ctx, w));
     NCCL(ctx, w, w->nccl.gather(values, w->parts, (size_t)count, NCCL_DOUBLE, w->comm, stream),
          "a sum");
-    rank_sum_kernel<<<1, CMGI_SUMS, 0, stream>>>(cmgi_ranks(ctx), count, w->parts, values);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, 1, CMGI_SUMS, 0, rank_sum_kernel, cmgi_ranks(ctx), count, w->parts,
+                    values);
 }
 
 /* An earlier failure of NCCL's own. */

@@ -218,7 +218,6 @@ cmg_status peer::exchange(cmg_context *ctx, void *wire, void *on, const cmgi_mes
     const link *w = (const link *)wire;
     const route *way = (const route *)on;
     const int me = cmgi_rank(ctx);
-    const cudaStream_t stream = cmgi_stream(ctx);
     parcels out = {m->sends, {}, w->all->stop};
     parcels in = {m->receives, {}, w->all->stop};
     CMGI_TRY(still_there(ctx, w));
@@ -232,15 +231,10 @@ cmg_status peer::exchange(cmg_context *ctx, void *wire, void *on, const cmgi_mes
         in.one[k] = parcel{(unsigned *)m->receive[k].data, way->inbox[r], way->receives[r],
                            peer::values_of(m->receive[k].bytes), &way->at[r]->taken[me]};
     }
-    if (m->sends > 0) {
-        push_kernel<<<blocks_for(out), THREADS, 0, stream>>>(out, way->mine);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
-    }
-    if (m->receives > 0) {
-        pull_kernel<<<blocks_for(in), THREADS, 0, stream>>>(in, way->mine);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
-    }
-    return CMG_OK;
+    CMGI_TRY(m->sends > 0 ? CMGI_RUN(ctx, blocks_for(out), THREADS, 0, push_kernel, out, way->mine)
+                          : CMG_OK);
+    return m->receives > 0 ? CMGI_RUN(ctx, blocks_for(in), THREADS, 0, pull_kernel, in, way->mine)
+                           : CMG_OK;
 }
 
 cmg_status peer::sum(cmg_context *ctx, void *wire, double *values, int count)
@@ -252,6 +246,5 @@ cmg_status peer::sum(cmg_context *ctx, void *wire, double *values, int count)
     for (int r = 0; r < a.ranks; ++r) {
         a.box[r] = (sums *)w->all->memory[r];
     }
-    sum_kernel<<<1, PEERS * CMGI_SUMS, 0, cmgi_stream(ctx)>>>(a, values);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, 1, PEERS * CMGI_SUMS, 0, sum_kernel, a, values);
 }

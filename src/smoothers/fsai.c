@@ -147,9 +147,7 @@ static cmg_status open_rows(making *w)
 /* G where A is positive definite as far as that is seen; w has the arrays. */
 static cmg_status make_factor(making *w, cmgi_csr *G)
 {
-    static cmg_status (*const device_rows)(cmg_context *, const cmgi_fsai_problem *,
-                                           const cmgi_fsai_places *, cmg_size *, bool *) =
-        CMGI_CUDA_FN(cmgi_fsai_rows_device);
+    CMGI_CUDA_ONLY(device_rows, cmgi_fsai_rows_device);
     cmg_context *ctx = w->source->ctx;
     CMGI_TRY(cmgi_progress(ctx, "FSAI", 0, w->P.A.rows));
     CMGI_TRY(open_rows(w));

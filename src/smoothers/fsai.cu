@@ -78,9 +78,8 @@ static cmg_status try_rows(cmg_context *ctx, const work *w, int in_block, const 
     CMGI_CUDA(ctx, cudaFuncSetAttribute(rows_kernel<WIDTH>,
                                         cudaFuncAttributeMaxDynamicSharedMemorySize, most));
     CMGI_TRY(cmgi_cuda_clear(ctx, &w->counted->left, sizeof w->counted->left));
-    rows_kernel<WIDTH><<<cmgi_grid(rows, in_block), in_block * WIDTH, bytes, cmgi_stream(ctx)>>>(
-        *w->P, *s, w->list, rows, *w->to, w->counted, w->left);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, cmgi_grid(rows, in_block), in_block * WIDTH, bytes, rows_kernel<WIDTH>,
+                    *w->P, *s, w->list, rows, *w->to, w->counted, w->left);
 }
 
 /* Class after class, until no row is left. */

@@ -53,11 +53,9 @@ static const cmgi_key keys[] = {
 /* M on the pattern S, on the device where that has it. */
 static cmg_status make_static(cmg_context *ctx, const cmg_csr *A, bool counted, cmgi_csr *S)
 {
-    static cmg_status (*const own[2])(cmg_context *, const cmg_csr *, bool, cmgi_csr *,
-                                      bool *) = {NULL, CMGI_CUDA_FN(cmgi_spai_static_cuda)};
+    CMGI_CUDA_ONLY(there, cmgi_spai_static_cuda);
     bool made = false;
-    CMGI_TRY(own[cmgi_column(ctx)] != NULL ? own[cmgi_column(ctx)](ctx, A, counted, S, &made)
-                                           : CMG_OK);
+    CMGI_TRY(cmgi_on_cuda(ctx) ? there(ctx, A, counted, S, &made) : CMG_OK);
     return made ? CMG_OK : cmgi_spai_static(ctx, A, counted, S);
 }
 
@@ -100,8 +98,7 @@ static cmg_status make_on_host(cmg_context *ctx, const double *value, cmgi_prepa
 static cmg_status make_on_device(cmg_context *ctx, const double *value, const cmgi_prepared *p,
                                  cmgi_csr *M, cmg_size *nnz, bool *made)
 {
-    static cmg_status (*const rows)(cmg_context *, const cmgi_device_csr *, bool, cmgi_device_csr *,
-                                    bool *) = CMGI_CUDA_FN(cmgi_spai_rows_cuda);
+    CMGI_CUDA_ONLY(rows, cmgi_spai_rows_cuda);
     CMGI_TRY(cmgi_prepared_pattern(ctx, p, value[TAU], (int)value[POWER], M, nnz));
     const cmgi_device_csr A = cmgi_device_csr_view(&p->B.view, p->nnz, p->s);
     cmgi_device_csr S = cmgi_device_csr_view(&M->view, *nnz, NULL);

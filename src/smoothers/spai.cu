@@ -211,11 +211,11 @@ static cmg_status find_limits(cmg_context *ctx, plan *p)
 static cmg_status measure(cmg_context *ctx, plan *p)
 {
     static const int slots[] = {256, 2048, 16384};
-    const cudaStream_t stream = cmgi_stream(ctx);
     const int problems = p->left.count;
     const norms n = {p->A, p->norm2};
     CMGI_TRY(cmgi_spai_norm_device(ctx, p->A.rows, &n));
-    CMGI_CUDA(ctx, cudaMemsetAsync(p->equations, 0xff, (size_t)p->S.rows * sizeof(int), stream));
+    CMGI_CUDA(ctx, cudaMemsetAsync(p->equations, 0xff, (size_t)p->S.rows * sizeof(int),
+                                   cmgi_stream(ctx)));
     CMGI_TRY(cmgi_cuda_clear(ctx, p->counter, sizeof p->count));
     for (int s = 0; s < 3 && (s == 0 || p->count[UNMEASURED] > 0); ++s) {
         const int warps = slots[s] * (int)sizeof(int) * MEASURERS <= 48 << 10 ? MEASURERS : 1;
@@ -224,10 +224,9 @@ static cmg_status measure(cmg_context *ctx, plan *p)
                   cudaFuncSetAttribute(measure_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        (int)bytes));
         CMGI_TRY(cmgi_cuda_clear(ctx, p->counter + UNMEASURED, sizeof(int)));
-        measure_kernel<<<cmgi_grid(problems, warps), warps * CMGI_WARP, bytes, stream>>>(
-            p->A, p->S, p->left.list, problems, slots[s], p->counted, p->most, p->equations,
-            p->need, p->counter);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
+        CMGI_TRY(CMGI_RUN(ctx, cmgi_grid(problems, warps), warps * CMGI_WARP, bytes, measure_kernel,
+                          p->A, p->S, p->left.list, problems, slots[s], p->counted, p->most,
+                          p->equations, p->need, p->counter));
         CMGI_TRY(cmgi_to_host(ctx, p->count, p->counter, sizeof p->count));
     }
     return CMG_OK;
@@ -249,10 +248,9 @@ static cmg_status solve_global(cmg_context *ctx, const plan *p, bool *made)
         return CMG_OK;
     }
     CMGI_TRY(scratch.take(blocks * bytes, &space));
-    rows_kernel<false><<<(unsigned)blocks, WARPS * CMGI_WARP, 0, cmgi_stream(ctx)>>>(
-        p->A, p->norm2, p->S, p->left.list, p->left.count, p->equations, p->need, p->most,
-        p->counted, space, (size_t)bytes);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, (unsigned)blocks, WARPS * CMGI_WARP, 0, rows_kernel<false>, p->A, p->norm2,
+                    p->S, p->left.list, p->left.count, p->equations, p->need, p->most, p->counted,
+                    space, (size_t)bytes);
 }
 
 static cmg_status solve_all(cmg_context *ctx, const plan *p, bool *made)
@@ -263,10 +261,9 @@ static cmg_status solve_all(cmg_context *ctx, const plan *p, bool *made)
         const int fit = p->together / ((bytes + p->reserved + 127) / 128 * 128);
         const int most = (fit < MOST ? fit : MOST) * p->processors;
         const int blocks = p->left.count < most ? p->left.count : most;
-        rows_kernel<true><<<(unsigned)blocks, WARPS * CMGI_WARP, (size_t)bytes, cmgi_stream(ctx)>>>(
-            p->A, p->norm2, p->S, p->left.list, p->left.count, p->equations, p->need, p->most,
-            p->counted, NULL, 0);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
+        CMGI_TRY(CMGI_RUN(ctx, (unsigned)blocks, WARPS * CMGI_WARP, (size_t)bytes,
+                          rows_kernel<true>, p->A, p->norm2, p->S, p->left.list, p->left.count,
+                          p->equations, p->need, p->most, p->counted, nullptr, 0));
     }
     return p->count[OUTSIDERS] > 0 ? solve_global(ctx, p, made) : CMG_OK;
 }

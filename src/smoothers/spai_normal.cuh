@@ -42,9 +42,8 @@ static cmg_status solve_left(cmg_context *ctx, int carveout, int room, size_t by
     CMGI_CUDA(ctx, cudaFuncSetAttribute(KERNEL, cudaFuncAttributePreferredSharedMemoryCarveout,
                                         carveout));
     CMGI_TRY(cmgi_cuda_clear(ctx, w.count, sizeof *w.count));
-    KERNEL<<<(unsigned)(wanted < most ? wanted : most), WARPS * CMGI_WARP, shared,
-             cmgi_stream(ctx)>>>(*A, *S, room, bytes, w, more...);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_RUN(ctx, (unsigned)(wanted < most ? wanted : most), WARPS * CMGI_WARP, shared,
+                      KERNEL, *A, *S, room, bytes, w, more...));
     left->list = to;
     return cmgi_to_host(ctx, &left->count, w.count, sizeof left->count);
 }

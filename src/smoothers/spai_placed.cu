@@ -93,8 +93,7 @@ static cmg_status make_tables(cmg_context *ctx, cmgi_scratch &scratch, const cmg
 {
     CMGI_TRY(scratch.take(A->rows, &K->kind));
     CMGI_TRY(scratch.take_zero(R->count, &K->of));
-    place_kernel<<<(unsigned)R->count, CMGI_WARP, 0, cmgi_stream(ctx)>>>(*A, R->list, K->of);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_RUN(ctx, (unsigned)R->count, CMGI_WARP, 0, place_kernel, *A, R->list, K->of));
     CMGI_TRY(cmgi_row_groups_number(ctx, A->rows, R->list, R->count, R->same, K->kind));
     K->count = R->count;
     cmgi_log(ctx, CMG_LOG_INFO, "spai: %lld rows number their equations in %d ways",

@@ -1,49 +1,10 @@
 /* Blocks of a CSR; see blocks.h. */
 #include "spmv/blocks.h"
 
-#include "core/order.h"
 #include "csr/by_rows.h"
-
-#include <stdlib.h>
 
 /* Share of the stored entries that are in the matrix, from which blocks are worth their zeros. */
 static const double worth = 0.75;
-
-/* A matrix, and the rows of its blocks. */
-typedef struct block_rows {
-    const cmg_csr *A;
-    int size;
-} block_rows;
-
-/* cmgi_csr_noting_fn: block columns of block row r, ascending. */
-static cmg_size collect(const void *user, cmg_size r, cmg_size *note, cmg_index *columns,
-                        double *values)
-{
-    const block_rows *of = user;
-    const cmg_csr *A = of->A;
-    cmg_size count = 0;
-    (void)values;
-    for (cmg_size k = A->indptr[r * of->size]; k < A->indptr[(r + 1) * of->size]; ++k) {
-        const cmg_index j = A->indices[k] / of->size;
-        if (note[j] != r + 1) {
-            note[j] = r + 1;
-            if (columns != NULL) {
-                columns[count] = j;
-            }
-            ++count;
-        }
-    }
-    if (columns != NULL) {
-        qsort(columns, (size_t)count, sizeof *columns, cmgi_ascending_index);
-    }
-    return count;
-}
-
-cmg_status cmgi_blocks_pattern(cmg_context *ctx, const cmg_csr *A, int size, cmgi_csr *pattern)
-{
-    return cmgi_csr_by_notes(ctx, A->rows / size, A->cols / size, collect, &(block_rows){A, size},
-                             false, pattern);
-}
 
 /* True when the rows of every block row hold the same numbers, each in its own component. */
 static bool all_identity(const cmg_csr *A, int size)
@@ -70,7 +31,7 @@ static bool all_identity(const cmg_csr *A, int size)
 static cmg_status mostly_full(cmg_context *ctx, const cmg_csr *A, int size, bool *full)
 {
     cmgi_scoped_csr pattern = {0};
-    CMGI_TRY(cmgi_blocks_pattern(ctx, A, size, &pattern));
+    CMGI_TRY(cmgi_csr_block_columns(ctx, A, NULL, size, &pattern));
     const double stored = (double)pattern.indptr[pattern.rows] * size * size;
     *full = (double)A->indptr[A->rows] >= worth * stored;
     return CMG_OK;

@@ -36,5 +36,3 @@ enum { CMGI_BLOCK_MOST = 3 };
  */
 cmg_status cmgi_blocks_find(cmg_context *ctx, const cmg_csr *A, int wanted, bool numbers,
                             cmgi_blocks *found);
-/* The pattern of the blocks: a CSR of block rows, columns ascending, without values. */
-cmg_status cmgi_blocks_pattern(cmg_context *ctx, const cmg_csr *A, int size, cmgi_csr *pattern);

@@ -180,9 +180,8 @@ template <typename T, cmgi_wb_kind KIND, int W, typename ROWS>
 static cmg_status launch(cmg_context *ctx, const ROWS &A, const cmgi_writeback *w, const void *x)
 {
     const int rows = THREADS / (w->columns / W);
-    columns_kernel<T, KIND, W><<<cmgi_grid(A.count, rows), THREADS, 0, cmgi_stream(ctx)>>>(
-        A, w->columns, (const T *)x, cmgi_wb_of<T>::cast(w));
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, cmgi_grid(A.count, rows), THREADS, 0, columns_kernel<T, KIND, W, ROWS>, A,
+                    w->columns, (const T *)x, cmgi_wb_of<T>::cast(w));
 }
 
 /* W by what k and the arrays allow. */

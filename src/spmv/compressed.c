@@ -16,11 +16,10 @@
 #include "spmv/compressed.inc"
 
 /* What is done with a CSR on the device (packed_there.cu); NULL in a build without CUDA. */
-static cmg_status (*const packs)(const cmgi_compressor *,
-                                 cmg_size) = CMGI_CUDA_FN(cmgi_packed_build_cuda);
+CMGI_CUDA_ONLY(packs, cmgi_packed_build_cuda);
 
 /* Parts of an inner product that the march leaves (march.cu). */
-static cmg_size (*const sums)(const cmg_matrix *) = CMGI_CUDA_FN(cmgi_march_sums);
+CMGI_CUDA_ONLY(sums, cmgi_march_sums);
 
 /* Sorts the slices into those of templates and the packed ones; lists them where there may be both:
  * `id` is NULL where there are no templates, `every` row may be known to be one. */
@@ -234,13 +233,8 @@ static cmg_status move(const cmg_matrix *A)
 {
     cmg_context *ctx = A->ctx;
     cmgi_compressed *C = A->data;
-    CMGI_TRY(cmgi_move_to_device(ctx, &C->ref, C->rows, sizeof *C->ref));
-    CMGI_TRY(cmgi_move_to_device(ctx, &C->diagonal,
-                                 C->rows * (cmgi_compressed_each(C) > 1 ? C->block : 1),
-                                 sizeof *C->diagonal));
-    CMGI_TRY(cmgi_move_to_device(ctx, &C->t.slice, C->t.count, sizeof *C->t.slice));
-    CMGI_TRY(cmgi_move_to_device(ctx, &C->t.id, C->rows, sizeof *C->t.id));
-    return cmgi_packed_slices_move(ctx, A->nnz, &C->p);
+    CMGI_TRY(CMGI_MOVE(ctx, &C->ref, &C->diagonal, &C->t.slice, &C->t.id));
+    return cmgi_packed_slices_move(ctx, &C->p);
 }
 
 /* All but the matrix of blocks, which `from` has in place of entries where there are blocks. */
@@ -282,9 +276,7 @@ static cmg_status build_from(cmg_matrix *A, const cmgi_matrix_source *from,
     CMGI_TRY(there ? packs(&B, from->there->rows.longest) : cmgi_packed_slices_build(&B));
     A->bytes = cmgi_compressed_storage(C, A->options.precision);
     CMGI_TRY(cmgi_template_slices_move(ctx, A->options.precision, C));
-    return there                 ? CMG_OK
-           : from->kinds != NULL ? cmgi_packed_slices_move(ctx, A->nnz, &C->p)
-                                 : move(A);
+    return there ? CMG_OK : from->kinds != NULL ? cmgi_packed_slices_move(ctx, &C->p) : move(A);
 }
 
 static cmg_status build_blocks(cmg_matrix *A, const cmg_csr *csr)

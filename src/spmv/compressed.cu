@@ -63,8 +63,6 @@ extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_
         const bool patterns = a.C.ref == NULL && a.C.p.code_bytes <= MOST * a.C.p.steps;
         const auto kernel =
             patterns ? packed_kernel<T, kind, kept, true> : packed_kernel<T, kind, kept, false>;
-        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(a.C.p.count * 32, BLOCK), BLOCK, 0, kernel,
-                    a);
-        return CMGI_LAUNCHED(A->ctx);
+        return CMGI_RUN_EARLY(A->ctx, cmgi_grid(a.C.p.count * 32, BLOCK), BLOCK, 0, kernel, a);
     });
 }

@@ -6,6 +6,7 @@
 #include "spmv/packed_plan.h"
 
 #include "core/search.h"
+#include "csr/by_rows.h"
 
 #include <string.h>
 
@@ -73,7 +74,7 @@ cmg_status cmgi_compressed_blocks_make(const cmg_matrix *A, const cmgi_entries *
 {
     const int b = C->block;
     const bool single = A->options.precision == CMG_FP32;
-    CMGI_TRY(cmgi_blocks_pattern(A->ctx, entries->csr, b, blocks));
+    CMGI_TRY(cmgi_csr_block_columns(A->ctx, entries->csr, NULL, b, blocks));
     CMGI_TRY(
         cmgi_alloc(A->ctx, blocks->indptr[blocks->rows], sizeof *blocks->values, &blocks->values));
 #pragma omp parallel for num_threads(A->ctx->threads)                                              \

@@ -178,16 +178,12 @@ __global__ void __launch_bounds__(BLOCK) template_blocks_kernel(const compressed
 }
 
 template <typename T, cmgi_wb_kind KIND, cmg_values VALUES, int B, bool NUMBERS>
-static void launch(const compressed_args<T> &a, cudaStream_t stream)
+static cmg_status launch(cmg_context *ctx, const compressed_args<T> &a)
 {
-    if (a.C.t.count > 0) {
-        template_blocks_kernel<T, KIND, B, NUMBERS>
-            <<<cmgi_grid(a.C.t.count * 32, BLOCK), BLOCK, 0, stream>>>(a);
-    }
-    if (a.C.p.count > 0) {
-        packed_blocks_kernel<T, KIND, B, NUMBERS, VALUES>
-            <<<cmgi_grid(a.C.p.count * 32, BLOCK), BLOCK, 0, stream>>>(a);
-    }
+    CMGI_TRY(CMGI_RUN(ctx, cmgi_grid(a.C.t.count * 32, BLOCK), BLOCK, 0,
+                      template_blocks_kernel<T, KIND, B, NUMBERS>, a));
+    return CMGI_RUN(ctx, cmgi_grid(a.C.p.count * 32, BLOCK), BLOCK, 0,
+                    packed_blocks_kernel<T, KIND, B, NUMBERS, VALUES>, a);
 }
 
 extern "C" cmg_status cmgi_compressed_blocks_cuda(const cmg_matrix *A, const cmgi_writeback *w,
@@ -200,7 +196,6 @@ extern "C" cmg_status cmgi_compressed_blocks_cuda(const cmg_matrix *A, const cmg
             C->block == 3
                 ? (C->identity ? launch<T, kind, kept, 3, true> : launch<T, kind, kept, 3, false>)
                 : (C->identity ? launch<T, kind, kept, 2, true> : launch<T, kind, kept, 2, false>);
-        way(arguments(A, cmgi_wb_of<T>::cast(w), (const T *)x), cmgi_stream(A->ctx));
-        return CMGI_LAUNCHED(A->ctx);
+        return way(A->ctx, arguments(A, cmgi_wb_of<T>::cast(w), (const T *)x));
     });
 }

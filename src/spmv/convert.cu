@@ -48,17 +48,14 @@ extern "C" cmg_status cmgi_slices_sort_cuda(cmg_context *ctx, const cmg_csr *dev
     CMGI_ON_DEVICE(ctx);
     const unsigned chunks = cmgi_grid(device->rows, CHUNK);
     const cmg_size counts = (longest + 1) * (cmg_size)chunks;
-    const cudaStream_t stream = cmgi_stream(ctx);
     cmg_size *count = NULL;
     cmgi_scratch scratch(ctx);
     CMGI_TRY(scratch.take(counts + 1, &count));
-    sort_kernel<<<chunks, CMGI_WARP, 0, stream>>>(device->rows, device->indptr, (int)longest, count,
-                                                  NULL);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_RUN(ctx, chunks, CMGI_WARP, 0, sort_kernel, device->rows, device->indptr,
+                      (int)longest, count, nullptr));
     CMGI_TRY(cmgi_resident_kernels_of(ctx)->offsets(ctx, counts, count, NULL));
-    sort_kernel<<<chunks, CMGI_WARP, 0, stream>>>(device->rows, device->indptr, (int)longest, count,
-                                                  order);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, chunks, CMGI_WARP, 0, sort_kernel, device->rows, device->indptr,
+                    (int)longest, count, order);
 }
 
 #include "spmv/box.inc"

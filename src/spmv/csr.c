@@ -51,8 +51,7 @@ static cmg_status build_on_host(cmg_matrix *A, const cmgi_matrix_source *from)
         }
     }
     S->indptr[csr->rows] = A->nnz;
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->indptr, A->rows + 1, sizeof *S->indptr));
-    return cmgi_move_to_device(ctx, &S->columns, A->nnz, sizeof *S->columns);
+    return CMGI_MOVE(ctx, &S->indptr, &S->columns);
 }
 
 cmg_status cmgi_csr_build(cmg_matrix *A, const cmgi_matrix_source *from)

@@ -54,8 +54,7 @@ extern "C" cmg_status cmgi_csr_spmv_cuda(const cmg_matrix *A, const cmgi_writeba
                             : lanes == 8  ? csr_kernel<T, kind, 8>
                             : lanes == 16 ? csr_kernel<T, kind, 16>
                                           : csr_kernel<T, kind, 32>;
-        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(A->rows * lanes, block), (unsigned)block, 0,
-                    kernel, A->rows, S->indptr, S->columns, (const T *)A->values, of, f);
-        return CMGI_LAUNCHED(A->ctx);
+        return CMGI_RUN_EARLY(A->ctx, cmgi_grid(A->rows * lanes, block), (unsigned)block, 0, kernel,
+                              A->rows, S->indptr, S->columns, (const T *)A->values, of, f);
     });
 }

@@ -133,8 +133,7 @@ cmg_status cmgi_csr_tiles_make(cmg_context *ctx, const cmg_csr *csr, cmg_precisi
     CMGI_TRY(cmgi_alloc_device(ctx, made.nparts, cmgi_precision_bytes(precision), &made.parts));
     made.ntiles = made.nsplit = made.nparts = 0;
     put_all(&made, csr);
-    CMGI_TRY(cmgi_move_to_device(ctx, &made.tile, made.ntiles, sizeof *made.tile));
-    CMGI_TRY(cmgi_move_to_device(ctx, &made.split, made.nsplit, sizeof *made.split));
+    CMGI_TRY(CMGI_MOVE(ctx, &made.tile, &made.split));
     CMGI_TRY(cmgi_alloc(ctx, 1, sizeof made, tiles));
     CMGI_PASS_ON(&made, *tiles);
     return CMG_OK;

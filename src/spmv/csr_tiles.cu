@@ -180,17 +180,12 @@ extern "C" cmg_status cmgi_csr_tiles_spmv_cuda(const cmg_matrix *A, const cmgi_w
 {
     const cmgi_csr_storage *S = (const cmgi_csr_storage *)A->data;
     const cmgi_csr_tiles *tiles = S->tiles;
-    const cudaStream_t stream = cmgi_stream(A->ctx);
     return cmgi_select(A, w, x, [&](auto zero, auto kind, const auto &f, const auto *of) {
         using T = decltype(zero);
-        tiles_kernel<T, kind><<<(unsigned)tiles->ntiles, THREADS, 0, stream>>>(
-            tiles->tile, S->indptr, S->columns, (const T *)A->values, of, (T *)tiles->parts, f);
-        CMGI_TRY(CMGI_LAUNCHED(A->ctx));
-        if (tiles->nsplit == 0) {
-            return CMG_OK;
-        }
-        split_kernel<T, kind><<<(unsigned)tiles->nsplit, THREADS, 0, stream>>>(
-            tiles->split, (const T *)tiles->parts, f);
-        return CMGI_LAUNCHED(A->ctx);
+        CMGI_TRY(CMGI_RUN(A->ctx, (unsigned)tiles->ntiles, THREADS, 0, tiles_kernel<T, kind>,
+                          tiles->tile, S->indptr, S->columns, (const T *)A->values, of,
+                          (T *)tiles->parts, f));
+        return CMGI_RUN(A->ctx, (unsigned)tiles->nsplit, THREADS, 0, split_kernel<T, kind>,
+                        tiles->split, (const T *)tiles->parts, f);
     });
 }

@@ -127,7 +127,7 @@ static cmg_status build_dense(cmg_matrix *A, const cmgi_matrix_source *from)
     for (cmg_size i = 0; i < csr->rows; ++i) {
         fill_row(A, from, i);
     }
-    return cmgi_move_to_device(A->ctx, &A->data, A->rows, sizeof(float));
+    return CMGI_MOVE(A->ctx, &A->data);
 }
 
 static void destroy_dense(cmg_matrix *A)

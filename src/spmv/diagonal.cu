@@ -74,9 +74,8 @@ extern "C" cmg_status cmgi_diagonal_spmv_cuda(const cmg_matrix *A, const cmgi_wr
     }
     return cmgi_select(A, w, x, [&](auto zero, auto kind, const auto &f, const auto *of) {
         using T = decltype(zero);
-        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(A->rows, EACH * block), (unsigned)block, 0,
-                    diagonal_kernel<T, kind>, A->rows, (const T *)A->values, of, f);
-        return CMGI_LAUNCHED(A->ctx);
+        return CMGI_RUN_EARLY(A->ctx, cmgi_grid(A->rows, EACH * block), (unsigned)block, 0,
+                              diagonal_kernel<T, kind>, A->rows, (const T *)A->values, of, f);
     });
 }
 
@@ -93,8 +92,7 @@ extern "C" cmg_status cmgi_dense_spmv_cuda(const cmg_matrix *A, const cmgi_write
                             : A->cols <= 2048 ? dense_kernel<T, kind, kept, 128>
                                               : dense_kernel<T, kind, kept, 256>;
         const unsigned threads = A->cols <= 256 ? 32 : A->cols <= 2048 ? 128 : 256;
-        cmgi_launch(cmgi_device_of(A->ctx), (unsigned)A->rows, threads, 0, kernel, A->cols, values,
-                    (const float *)A->data, (const T *)x, cmgi_wb_of<T>::cast(w));
-        return CMGI_LAUNCHED(A->ctx);
+        return CMGI_RUN_EARLY(A->ctx, (unsigned)A->rows, threads, 0, kernel, A->cols, values,
+                              (const float *)A->data, (const T *)x, cmgi_wb_of<T>::cast(w));
     });
 }

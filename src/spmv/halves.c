@@ -8,9 +8,8 @@
 #include <assert.h>
 #include <math.h>
 
-static cmg_status (*const on_device)(cmg_context *,
-                                     const cmgi_half *) = CMGI_CUDA_FN(cmgi_half_run_cuda);
-static cmg_size (*const dots_there)(const cmgi_halves *) = CMGI_CUDA_FN(cmgi_half_dots_cuda);
+CMGI_CUDA_ONLY(on_device, cmgi_half_run_cuda);
+CMGI_CUDA_ONLY(dots_there, cmgi_half_dots_cuda);
 
 bool cmgi_halves_possible(const cmg_context *ctx)
 {

@@ -106,10 +106,9 @@ static cmg_status run(cmg_context *ctx, const cmgi_box *box, march_args<T> a)
     typedef shape<T, READS, DIM, EVEN> s;
     const cut c = cut_box<T, READS, DIM, EVEN>(ctx, box);
     a.chunk = c.chunk;
-    cmgi_launch(cmgi_device_of(ctx), c.grid, s::WARPS * CMGI_WARP, 0,
-                march_kernel<T, KIND, READS, DIM, EVEN, s::LINES, s::WARPS, s::AHEAD, s::BLOCKS>,
-                a);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN_EARLY(
+        ctx, c.grid, s::WARPS * CMGI_WARP, 0,
+        march_kernel<T, KIND, READS, DIM, EVEN, s::LINES, s::WARPS, s::AHEAD, s::BLOCKS>, a);
 }
 
 template <typename T, cmgi_wb_kind KIND, unsigned READS>

@@ -238,8 +238,7 @@ bool cmgi_matrix_forms(const cmg_matrix *A)
 cmg_status cmgi_matrix_apply_formed(const cmg_matrix *A, const cmgi_direction *p, double *y,
                                     double *xy, cmgi_addends *left, bool *formed)
 {
-    static cmg_status (*const march)(const cmg_matrix *, const cmgi_direction *, double *) =
-        CMGI_CUDA_FN(cmgi_march_direction_cuda);
+    CMGI_CUDA_ONLY(march, cmgi_march_direction_cuda);
     *formed = march != NULL && cmgi_matrix_forms(A) && p->pz == CMG_FP32;
     if (!*formed) {
         return CMG_OK;
@@ -256,8 +255,7 @@ bool cmgi_matrix_rounds(const cmg_matrix *A)
 cmg_status cmgi_matrix_residual_rounded(const cmg_matrix *A, const double *b, const double *x,
                                         float *r, cmgi_addends *squares)
 {
-    static cmg_status (*const march)(const cmg_matrix *, const double *, const double *, float *,
-                                     double *) = CMGI_CUDA_FN(cmgi_march_residual_cuda);
+    CMGI_CUDA_ONLY(march, cmgi_march_residual_cuda);
     const bool rounds = march != NULL && cmgi_matrix_rounds(A);
     *squares = (cmgi_addends){A->dots, rounds ? A->sums : 0};
     return rounds ? march(A, b, x, r, A->dots) : CMG_OK;

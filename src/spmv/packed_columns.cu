@@ -59,10 +59,9 @@ static cmg_status launch(const cmg_matrix *A, const cmgi_writeback *w, const T *
     while (steps > 1 && pairs / rows / steps < FULL_GRID) {
         steps /= 2;
     }
-    packed_columns_kernel<T, KIND, VALUES, W>
-        <<<cmgi_grid(pairs, rows * steps), THREADS, 0, cmgi_stream(A->ctx)>>>(
-            columns_args<T>{of, pairs, w->columns, steps});
-    return CMGI_LAUNCHED(A->ctx);
+    return CMGI_RUN(A->ctx, cmgi_grid(pairs, rows * steps), THREADS, 0,
+                    packed_columns_kernel<T, KIND, VALUES, W>,
+                    columns_args<T>{of, pairs, w->columns, steps});
 }
 
 /* W by what k and the arrays allow. */

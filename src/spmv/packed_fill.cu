@@ -284,13 +284,11 @@ static cmg_status fill(const cmgi_compressor *B, const source &S, cmg_index *kep
     cmg_context *ctx = B->A->ctx;
     target to = target_of(B, kept);
     to.patterns = S.room <= SHORT_ROW;
-    if (to.patterns) {
-        patterns_kernel<<<(unsigned)S.count, THREADS, 0, cmgi_stream(ctx)>>>(S, to, out);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
-    }
-    fill_kernel<<<cmgi_grid(S.count, WARPS), THREADS, shared_bytes(S), cmgi_stream(ctx)>>>(S, to,
-                                                                                           out);
-    return CMGI_LAUNCHED(ctx);
+    CMGI_TRY(to.patterns
+                 ? CMGI_RUN(ctx, (unsigned)S.count, THREADS, 0, patterns_kernel<T>, S, to, out)
+                 : CMG_OK);
+    return CMGI_RUN(ctx, cmgi_grid(S.count, WARPS), THREADS, shared_bytes(S), fill_kernel<T>, S, to,
+                    out);
 }
 
 cmg_status cmgi_packed_fill(const cmgi_compressor *B, cmg_size longest, cmg_index *kept, int *rest)
@@ -299,9 +297,6 @@ cmg_status cmgi_packed_fill(const cmgi_compressor *B, cmg_size longest, cmg_inde
     CMGI_ON_DEVICE(ctx);
     const source S = source_of(B, longest);
     const cmgi_packed_slices *P = &B->C->p;
-    if (S.count == 0) {
-        return CMG_OK;
-    }
     void *values = B->A->values;
     if (rest != NULL) {
         return fill<both>(B, S, kept, {(float *)values, rest});

@@ -120,9 +120,8 @@ static cmg_status narrow(const cmgi_compressor *B, const cmgi_wide_slices &from,
 {
     cmg_context *ctx = B->A->ctx;
     const source S = source_of(B, 0);
-    narrow_kernel<<<(unsigned)S.count, THREADS, 0, cmgi_stream(ctx)>>>(S, from, target_of(B, kept),
-                                                                       (T *)B->A->values);
-    return CMGI_LAUNCHED(ctx);
+    return CMGI_RUN(ctx, (unsigned)S.count, THREADS, 0, narrow_kernel<T>, S, from,
+                    target_of(B, kept), (T *)B->A->values);
 }
 
 cmg_status cmgi_packed_narrow(const cmgi_compressor *B, const cmgi_wide_slices &from,

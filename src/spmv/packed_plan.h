@@ -186,7 +186,7 @@ cmg_status cmgi_template_slices_move(cmg_context *ctx, cmg_precision precision, 
 void cmgi_template_slices_free(cmg_context *ctx, cmgi_compressed *C);
 /* packed_slices.c: the slices in the list p.slice; to the device; freed. */
 cmg_status cmgi_packed_slices_build(const cmgi_compressor *B);
-cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmg_size entries, cmgi_packed_slices *P);
+cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmgi_packed_slices *P);
 void cmgi_packed_slices_free(cmg_context *ctx, cmgi_packed_slices *P);
 /* packed_there.cu: the same slices, patterns, codes and values of a CSR on the device, to the bit;
  * the list is there, of rows of at most so many entries. */

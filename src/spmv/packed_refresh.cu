@@ -102,9 +102,8 @@ static cmg_status refresh(const cmg_matrix *A, const double *x)
     const cmg_size wanted = 5 * P->steps / (4 * P->count) + SPARE;
     const cmg_size columns = wanted * column < MOST_TILE ? wanted : MOST_TILE / column;
     const target<T> to = {P->step, P->place, (T *)A->values};
-    refresh_kernel<<<(unsigned)P->count, THREADS, (size_t)(columns * column),
-                     cmgi_stream(A->ctx)>>>(P->entry, x, to, (int)columns);
-    return CMGI_LAUNCHED(A->ctx);
+    return CMGI_RUN(A->ctx, (unsigned)P->count, THREADS, (size_t)(columns * column),
+                    refresh_kernel<T>, P->entry, x, to, (int)columns);
 }
 
 extern "C" cmg_status cmgi_packed_refresh_cuda(cmg_matrix *A, const double *values, bool *done)
@@ -131,10 +130,6 @@ extern "C" cmg_status cmgi_packed_map_cuda(const cmg_matrix *A, cmg_size *map)
 {
     const cmgi_packed_slices *P = slices_of(A);
     CMGI_ON_DEVICE(A->ctx);
-    if (P->count == 0) {
-        return CMG_OK;
-    }
-    map_kernel<<<(unsigned)P->count, THREADS, 0, cmgi_stream(A->ctx)>>>(P->step, P->entry, P->place,
-                                                                        map);
-    return CMGI_LAUNCHED(A->ctx);
+    return CMGI_RUN(A->ctx, (unsigned)P->count, THREADS, 0, map_kernel, P->step, P->entry, P->place,
+                    map);
 }

@@ -353,17 +353,10 @@ cmg_status cmgi_packed_slices_build(const cmgi_compressor *B)
     return places ? keep_places(B) : CMG_OK;
 }
 
-cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmg_size entries, cmgi_packed_slices *P)
+cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmgi_packed_slices *P)
 {
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->slice, P->count, sizeof *P->slice));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->step, P->count + 1, sizeof *P->step));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->code, P->count + 1, sizeof *P->code));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->bytes, P->count, sizeof *P->bytes));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->base, P->steps, sizeof *P->base));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->codes, P->code_bytes, 1));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->scale, P->count, sizeof *P->scale));
-    CMGI_TRY(cmgi_move_to_device(ctx, &P->entry, P->count + 1, sizeof *P->entry));
-    return cmgi_move_to_device(ctx, &P->place, P->count > 0 ? entries : 0, sizeof *P->place);
+    return CMGI_MOVE(ctx, &P->slice, &P->step, &P->code, &P->bytes, &P->base, &P->codes, &P->scale,
+                     &P->entry, &P->place);
 }
 
 void cmgi_packed_slices_free(cmg_context *ctx, cmgi_packed_slices *P)

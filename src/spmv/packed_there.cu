@@ -104,9 +104,8 @@ static cmg_status measure(const cmgi_compressor *B, const source &S, const cmgi_
     CMGI_TRY(cmgi_alloc_device(ctx, P->count + 1, sizeof *P->code, &P->code));
     CMGI_TRY(cmgi_alloc_device(ctx, P->count, sizeof *P->bytes, &P->bytes));
     CMGI_TRY(scratch.take(P->count * KEPT, kept));
-    measure_kernel<<<cmgi_grid(P->count, WARPS), THREADS, shared_bytes(S), cmgi_stream(ctx)>>>(
-        S, wide, target_of(B, *kept));
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_RUN(ctx, cmgi_grid(P->count, WARPS), THREADS, shared_bytes(S), measure_kernel, S,
+                      wide, target_of(B, *kept)));
     CMGI_TRY(on->offsets(ctx, P->count, P->step, NULL));
     CMGI_TRY(on->offsets(ctx, P->count, P->code, NULL));
     *room = likely_places(B, S.room);

@@ -9,6 +9,7 @@
  */
 #include "core/each.h"
 #include "core/search.h"
+#include "csr/by_rows.h"
 #include "spmv/columns.h"
 #include "spmv/slices.h"
 
@@ -43,13 +44,8 @@ static size_t storage_bytes(const cmg_matrix *A)
 
 static cmg_status move(cmg_context *ctx, cmgi_slices *S)
 {
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->start, S->nslices + 1, sizeof *S->start));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->width, S->nslices, sizeof *S->width));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->first_row, S->nslices + 1, sizeof *S->first_row));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->shift, S->nslices, sizeof *S->shift));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->row_length, S->rows, sizeof *S->row_length));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->rowmap, S->rows, sizeof *S->rowmap));
-    return cmgi_move_to_device(ctx, &S->columns, S->places, sizeof *S->columns);
+    return CMGI_MOVE(ctx, &S->start, &S->width, &S->first_row, &S->shift, &S->row_length,
+                     &S->rowmap, &S->columns);
 }
 
 /* Values of one slice of blocks from the CSR, at the places of blocks.h. */
@@ -140,8 +136,7 @@ static bool takes_device(const cmgi_row_statistics *s, const cmg_matrix_options 
 static cmg_status build_there(cmg_matrix *A, const cmgi_slices_plan *plan,
                               const cmgi_matrix_source *from)
 {
-    static cmg_status (*const sort)(cmg_context *, const cmg_csr *, cmg_size, cmg_index *) =
-        CMGI_CUDA_FN(cmgi_slices_sort_cuda);
+    CMGI_CUDA_ONLY(sort, cmgi_slices_sort_cuda);
     cmg_context *ctx = A->ctx;
     cmgi_slices *S = A->data;
     if (plan->sorted) {
@@ -179,7 +174,8 @@ static cmg_status build_planned(cmg_matrix *A, const cmgi_slices_plan *plan,
     cmgi_scoped_csr blocks = {0};
     cmgi_scoped_csr sorted = {0};
     cmgi_scoped cmg_size *ids = NULL;
-    CMGI_TRY(S->block > 1 ? cmgi_blocks_pattern(ctx, from->csr, S->block, &blocks) : CMG_OK);
+    CMGI_TRY(S->block > 1 ? cmgi_csr_block_columns(ctx, from->csr, NULL, S->block, &blocks)
+                          : CMG_OK);
     if (plan->sorted) {
         CMGI_TRY(cmgi_slices_sort(ctx, S->block > 1 ? &blocks.view : from->csr, &S->rowmap));
     }
@@ -192,7 +188,7 @@ static cmg_status build_planned(cmg_matrix *A, const cmgi_slices_plan *plan,
         source = (cmgi_matrix_source){.csr = &sorted.view};
         if (S->block > 1) {
             cmgi_csr_free(ctx, &blocks);
-            CMGI_TRY(cmgi_blocks_pattern(ctx, &sorted.view, S->block, &blocks));
+            CMGI_TRY(cmgi_csr_block_columns(ctx, &sorted.view, NULL, S->block, &blocks));
         }
     }
     return pack(A, plan, &source, &blocks, ids);

@@ -207,8 +207,6 @@ extern "C" cmg_status cmgi_slices_spmv_cuda(const cmg_matrix *A, const cmgi_writ
                             : S->lanes == 32 && S->shift == NULL ? warp_kernel<T, kind>
                                                                  : packed_kernel<T, kind>;
         const cmg_size threads = S->nslices * (wide ? 32 : S->lanes);
-        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(threads, block), (unsigned)block, 0, kernel,
-                    a);
-        return CMGI_LAUNCHED(A->ctx);
+        return CMGI_RUN_EARLY(A->ctx, cmgi_grid(threads, block), (unsigned)block, 0, kernel, a);
     });
 }

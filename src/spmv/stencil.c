@@ -87,5 +87,5 @@ cmg_status cmgi_stencil_build(cmg_context *ctx, cmg_precision precision, cmgi_co
     *C->t.stencil = found;
     CMGI_TRY(cmgi_alloc_zero(ctx, values, bytes, &C->t.stencil->value));
     spread(C, precision, C->t.stencil);
-    return cmgi_move_to_device(ctx, &C->t.stencil->value, values, bytes);
+    return CMGI_MOVE(ctx, &C->t.stencil->value);
 }

@@ -317,7 +317,6 @@ extern "C" cmg_status cmgi_stencil_spmv_cuda(const cmg_matrix *A, const cmgi_wri
         const cmg_size chunk = cmgi_template_chunk(A->ctx, C->t.count, bytes, 2 * WARPS);
         const unsigned grid = cmgi_grid(C->t.count, (int)chunk);
         a.late = late_blocks(a, chunk, grid);
-        cmgi_launch(cmgi_device_of(A->ctx), grid, BLOCK, bytes, stencil_kernel<T, kind>, a, chunk);
-        return CMGI_LAUNCHED(A->ctx);
+        return CMGI_RUN_EARLY(A->ctx, grid, BLOCK, bytes, stencil_kernel<T, kind>, a, chunk);
     });
 }

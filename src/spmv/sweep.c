@@ -98,9 +98,7 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     CMGI_TRY(cmgi_alloc_device(ctx, S->stages + 1, sizeof *S->stage_there, &S->stage_there));
     CMGI_TRY(cmgi_to_device(ctx, S->stage_there, S->stage, bytes));
     CMGI_TRY(cmgi_alloc_device(ctx, n, value, &S->y));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->row, n, sizeof *S->row));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->ptr, n + 1, sizeof *S->ptr));
-    return cmgi_move_to_device(ctx, &S->columns, A->nnz, sizeof *S->columns);
+    return CMGI_MOVE(ctx, &S->row, &S->ptr, &S->columns);
 }
 
 static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)

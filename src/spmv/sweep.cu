@@ -72,7 +72,6 @@ template <typename T>
 static cmg_status run_stages(const cmg_matrix *A, const T *x)
 {
     const cmgi_sweep *m = (const cmgi_sweep *)A->data;
-    const cudaStream_t stream = cmgi_stream(A->ctx);
     const sweep_of<T> S = {m->row, m->ptr, m->columns, (const T *)A->values, x, (T *)m->y};
     for (int s = 0; s < m->stages;) {
         int end = s;
@@ -80,15 +79,14 @@ static cmg_status run_stages(const cmg_matrix *A, const T *x)
             ++end;
         }
         if (end > s) {
-            narrow_kernel<T><<<1, BLOCK, 0, stream>>>(S, m->stage_there, s, end);
+            CMGI_TRY(CMGI_RUN(A->ctx, 1, BLOCK, 0, narrow_kernel<T>, S, m->stage_there, s, end));
             s = end;
         } else {
             const cmg_size rows = m->stage[s + 1] - m->stage[s];
-            wide_kernel<T>
-                <<<cmgi_grid(rows, THREADS), THREADS, 0, stream>>>(S, m->stage[s], m->stage[s + 1]);
+            CMGI_TRY(CMGI_RUN(A->ctx, cmgi_grid(rows, THREADS), THREADS, 0, wide_kernel<T>, S,
+                              m->stage[s], m->stage[s + 1]));
             ++s;
         }
-        CMGI_TRY(CMGI_LAUNCHED(A->ctx));
     }
     return CMG_OK;
 }
@@ -99,8 +97,7 @@ extern "C" cmg_status cmgi_sweep_spmv_cuda(const cmg_matrix *A, const cmgi_write
     return cmgi_select(A, w, x, [&](auto zero, auto kind, const auto &f, const auto *of) {
         using T = decltype(zero);
         CMGI_TRY(run_stages(A, of));
-        put_kernel<T, kind><<<cmgi_grid(A->rows, THREADS), THREADS, 0, cmgi_stream(A->ctx)>>>(
-            A->rows, (const T *)((const cmgi_sweep *)A->data)->y, f);
-        return CMGI_LAUNCHED(A->ctx);
+        return CMGI_RUN(A->ctx, cmgi_grid(A->rows, THREADS), THREADS, 0, put_kernel<T, kind>,
+                        A->rows, (const T *)((const cmgi_sweep *)A->data)->y, f);
     });
 }

@@ -46,13 +46,12 @@ cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templ
 cmg_status cmgi_template_slices_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
 {
     const size_t size = cmgi_precision_bytes(precision);
-    CMGI_TRY(cmgi_move_to_device(ctx, &C->t.begin, C->t.kinds + 1, sizeof *C->t.begin));
+    CMGI_TRY(CMGI_MOVE(ctx, &C->t.begin));
     if (!cmgi_on_cuda(ctx)) {
         return CMG_OK;
     }
     if (C->block > 1) {
-        CMGI_TRY(cmgi_move_to_device(ctx, &C->t.offset, C->t.entries, sizeof *C->t.offset));
-        return cmgi_move_to_device(ctx, &C->t.value, C->t.entries * cmgi_compressed_each(C), size);
+        return CMGI_MOVE(ctx, &C->t.offset, &C->t.value);
     }
     CMGI_TRY(cmgi_alloc_zero(ctx, C->t.entries, 2 * size, &C->t.pair));
     for (cmg_index e = 0; e < C->t.entries; ++e) {
@@ -61,7 +60,7 @@ cmg_status cmgi_template_slices_move(cmg_context *ctx, cmg_precision precision, 
         memcpy(pair + size, &C->t.offset[e], sizeof C->t.offset[e]);
     }
     CMGI_FREE(ctx, cmgi_pass_on(&C->t.value), cmgi_pass_on(&C->t.offset));
-    return cmgi_move_to_device(ctx, &C->t.pair, C->t.entries, 2 * size);
+    return CMGI_MOVE(ctx, &C->t.pair);
 }
 
 void cmgi_template_slices_free(cmg_context *ctx, cmgi_compressed *C)

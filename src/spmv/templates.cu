@@ -189,8 +189,7 @@ extern "C" cmg_status cmgi_templates_spmv_cuda(const cmg_matrix *A, const cmgi_w
                                               : template_kernel<T, kind, true, false>)
                                        : (ref ? template_kernel<T, kind, false, true>
                                               : template_kernel<T, kind, false, false>);
-        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(a.C.t.count, (int)chunk), BLOCK, shared,
-                    kernel, a, chunk);
-        return CMGI_LAUNCHED(A->ctx);
+        return CMGI_RUN_EARLY(A->ctx, cmgi_grid(a.C.t.count, (int)chunk), BLOCK, shared, kernel, a,
+                              chunk);
     });
 }

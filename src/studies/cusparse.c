@@ -1,6 +1,8 @@
 /* The rows of cuSPARSE's formats, also in builds that lack it: known, but without a kernel. */
 #include "studies/cusparse.h"
 
+#include "csr/by_rows.h"
+
 /* Lower bound of a matrix in whole blocks. */
 static size_t bsr_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {
@@ -37,7 +39,7 @@ cmg_status cmgi_bsr_build(cmg_matrix *A, const cmgi_matrix_source *from)
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *S, &S));
     A->data = S;
     CMGI_TRY(cmgi_blocks_find(ctx, from->csr, A->options.block_rows, false, &blocks));
-    CMGI_TRY(cmgi_blocks_pattern(ctx, from->csr, blocks.size, &pattern));
+    CMGI_TRY(cmgi_csr_block_columns(ctx, from->csr, NULL, blocks.size, &pattern));
     const cmg_size rows = pattern.rows;
     const cmg_size count = pattern.indptr[rows];
     S->indptr = pattern.indptr;
@@ -49,8 +51,7 @@ cmg_status cmgi_bsr_build(cmg_matrix *A, const cmgi_matrix_source *from)
                (size_t)(count + rows + 1) * sizeof(cmg_index);
     CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
     fill_blocks(A, from->csr, blocks.size);
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->indptr, rows + 1, sizeof *S->indptr));
-    return cmgi_move_to_device(ctx, &S->columns, count, sizeof *S->columns);
+    return CMGI_MOVE(ctx, &S->indptr, &S->columns);
 }
 
 #ifdef CMGI_HAVE_CUSPARSE

@@ -83,8 +83,7 @@ static cmg_status narrow(cmg_matrix *A, const cmg_size *from, cmg_size n)
 {
     state *v = state_of(A);
     CMGI_TRY(cmgi_alloc_device(A->ctx, n, sizeof *v->offsets, &v->offsets));
-    narrow_kernel<<<cmgi_grid(n, 256), 256, 0, cmgi_stream(A->ctx)>>>(n, from, v->offsets);
-    return CMGI_LAUNCHED(A->ctx);
+    return CMGI_RUN(A->ctx, cmgi_grid(n, 256), 256, 0, narrow_kernel, n, from, v->offsets);
 }
 
 /* A number in the precision of a matrix. */
@@ -226,9 +225,8 @@ static cmg_status describe_rows(cmg_matrix *A, int b)
     if (A->format->id == CMG_FORMAT_CUSPARSE_COO) {
         v->algorithm = CUSPARSE_SPMV_COO_ALG2;
         CMGI_TRY(cmgi_alloc_device(A->ctx, A->nnz, sizeof *v->offsets, &v->offsets));
-        rows_kernel<<<cmgi_grid(A->rows * 32, 256), 256, 0, cmgi_stream(A->ctx)>>>(
-            A->rows, S->indptr, v->offsets);
-        CMGI_TRY(CMGI_LAUNCHED(A->ctx));
+        CMGI_TRY(CMGI_RUN(A->ctx, cmgi_grid(A->rows * 32, 256), 256, 0, rows_kernel, A->rows,
+                          S->indptr, v->offsets));
         CMGI_CUSPARSE(A->ctx, cusparseCreateCoo(&v->matrix, A->rows, A->cols, A->nnz, v->offsets,
                                                 S->columns, A->values, CUSPARSE_INDEX_32I,
                                                 CUSPARSE_INDEX_BASE_ZERO, data_type(A)));
@@ -329,9 +327,8 @@ template <typename T, cmgi_wb_kind KIND>
 struct launch_put {
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *sum)
     {
-        put_kernel<T, KIND>
-            <<<cmgi_grid(A->rows, 256), 256, 0, cmgi_stream(A->ctx)>>>(A->rows, sum, f);
-        return CMGI_LAUNCHED(A->ctx);
+        return CMGI_RUN(A->ctx, cmgi_grid(A->rows, 256), 256, 0, put_kernel<T, KIND>, A->rows, sum,
+                        f);
     }
 };
 

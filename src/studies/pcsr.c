@@ -113,9 +113,7 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     CMGI_TRY(cmgi_alloc_device(ctx, 2 * S->partitions, value, &S->parts));
     cut(A, csr, S);
     fill(A, csr, S);
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->split, S->partitions, sizeof *S->split));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->start, A->rows, sizeof *S->start));
-    return cmgi_move_to_device(ctx, &S->columns, A->stored, sizeof *S->columns);
+    return CMGI_MOVE(ctx, &S->split, &S->start, &S->columns);
 }
 
 static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)

@@ -122,8 +122,7 @@ struct launch_pcsr {
                                 A->options.prefetch != 0 ? A->options.prefetch : 4,
                                 (const T *)A->values, x};
         const cmg_size blocks = (a.S.partitions + a.prefetch - 1) / a.prefetch;
-        pcsr_kernel<T, KIND, PAD><<<(unsigned)blocks, THREADS, 0, cmgi_stream(A->ctx)>>>(a, f);
-        return CMGI_LAUNCHED(A->ctx);
+        return CMGI_RUN(A->ctx, (unsigned)blocks, THREADS, 0, pcsr_kernel<T, KIND, PAD>, a, f);
     }
 
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
@@ -137,9 +136,8 @@ struct launch_pcsr {
         if (!S->splits) {
             return CMG_OK;
         }
-        join_kernel<T, KIND>
-            <<<cmgi_grid(S->partitions * 32, THREADS), THREADS, 0, cmgi_stream(A->ctx)>>>(*S, f);
-        return CMGI_LAUNCHED(A->ctx);
+        return CMGI_RUN(A->ctx, cmgi_grid(S->partitions * 32, THREADS), THREADS, 0,
+                        join_kernel<T, KIND>, *S, f);
     }
 };
 

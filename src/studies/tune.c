@@ -198,6 +198,8 @@ static cmg_status try_all(trial *t, const cmg_matrix_options *options)
     cmg_matrix_options chosen = *options; /* first what the model takes */
     chosen.format = CMG_FORMAT_AUTO;
     const double nnz = (double)t->csr->indptr[t->csr->rows];
+    const cmgi_backend *clock = cmgi_own_backend(t->ctx);
+    CMGI_TRY(clock->mark_reserve != NULL ? clock->mark_reserve(t->ctx, 2) : CMG_OK);
     CMGI_TRY(try_candidate(t, chosen));
     const bool even = (double)t->csr->rows * (double)cmgi_csr_longest_row(t->csr) <= 1.5 * nnz;
     for (int c = 0; c < CANDIDATES; ++c) {
@@ -235,7 +237,6 @@ cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_opti
     CMGI_TRY(cmgi_alloc_device(ctx, csr->cols, cmgi_precision_bytes(p), &t.x));
     CMGI_TRY(cmgi_alloc_device(ctx, csr->rows, cmgi_precision_bytes(p), &t.y));
     CMGI_TRY(backend->fill(ctx, p, csr->cols, 1.0, t.x));
-    CMGI_TRY(backend->mark_reserve != NULL ? backend->mark_reserve(ctx, 2) : CMG_OK);
     const cmg_status status = try_all(&t, options);
     if (backend->mark_reserve != NULL) {
         (void)backend->mark_reserve(ctx, 0);

@@ -384,9 +384,7 @@ static bool find_there(const cmg_hierarchy *h, int l, cmgi_levels_there *to,
 cmg_status cmgi_energy_misfits_there(cmg_hierarchy *h, int first, cmgi_dirichlet *d,
                                      cmgi_meanwhile *meanwhile, double *factor)
 {
-    static cmg_status (*const look)(cmg_context *, const cmgi_levels_there *, int,
-                                    const cmgi_meanwhile *, cmgi_energies *) =
-        CMGI_CUDA_FN(cmgi_energies_cuda);
+    CMGI_CUDA_ONLY(look, cmgi_energies_cuda);
     cmgi_levels_there levels[CMGI_HIERARCHY_LEVELS];
     cmgi_energies e[CMGI_HIERARCHY_LEVELS];
     const cmgi_resident *from[CMGI_HIERARCHY_LEVELS];

@@ -1,4 +1,5 @@
 /* Blocks of a matrix: found where they are, of the size that they have, by numbers or by fill. */
+#include "csr/by_rows.h"
 #include "spmv/blocks.h"
 #include "test.h"
 
@@ -95,9 +96,8 @@ TEST(wanted_blocks_are_taken)
 TEST(patterns_are_of_blocks)
 {
     static const bool filled[9] = {true, false, false, false, false, true, false, true, false};
-    scoped_csr A = ring(12, 4, 3, filled, false);
-    scoped_csr pattern = {0};
-    CHECK_OK(cmgi_blocks_pattern(ctx, &A.view, 3, &pattern));
+    scoped_csr A = ring(12, 4, 3, filled, false), pattern = {0};
+    CHECK_OK(cmgi_csr_block_columns(ctx, &A.view, NULL, 3, &pattern));
     CHECK(pattern.rows == 12 && pattern.cols == 12 && pattern.indptr[12] == 48);
     for (cmg_size i = 0; i < 12; ++i) {
         CHECK(pattern.indptr[i] == 4 * i);
