@@ -68,5 +68,5 @@ cmg_status cmgi_march_direction_cuda(const cmg_matrix *A, const cmgi_direction *
 /* In fp64: r = b - A x, stored in fp32, and parts of (r, r). */
 cmg_status cmgi_march_residual_cuda(const cmg_matrix *A, const double *b, const double *x, float *r,
                                     double *dots);
-/* Numbers that either leaves in the array of inner products. */
-cmg_size cmgi_march_sums(const cmg_matrix *A);
+/* Numbers that x . A x, or a residual that is rounded, leaves in the array of inner products. */
+cmg_size cmgi_march_sums(const cmg_matrix *A, bool rounded);

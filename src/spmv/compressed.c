@@ -266,7 +266,8 @@ static cmg_status build_from(cmg_matrix *A, const cmgi_matrix_source *from,
     CMGI_TRY(make_reference(&B));
     CMGI_TRY(find_templates(&B));
     const bool marches = sums != NULL && C->t.box != NULL && cmgi_on_cuda(ctx);
-    A->sums = marches ? sums(A) : 0;
+    A->sums = marches ? sums(A, false) : 0;
+    A->squares = marches ? sums(A, true) : 0;
     if (cmgi_on_cuda(ctx) && C->block == 1 && !marches) {
         CMGI_TRY(cmgi_stencil_build(ctx, A->options.precision, C));
     }

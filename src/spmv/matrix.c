@@ -86,8 +86,9 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
     if ((format->dots || made->sums > 0) && made->rows == made->cols &&
         options->precision == CMG_FP64) {
         made->sums = made->sums > 0 ? made->sums : (made->rows + CMGI_SLICE - 1) / CMGI_SLICE;
-        CMGI_TRY(cmgi_alloc_device(ctx, made->sums, sizeof *made->dots, &made->dots));
-        CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, made->sums, 0, made->dots));
+        const cmg_size room = made->sums > made->squares ? made->sums : made->squares;
+        CMGI_TRY(cmgi_alloc_device(ctx, room, sizeof *made->dots, &made->dots));
+        CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, room, 0, made->dots));
     }
     if (!in_one_pass(made)) {
         CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made->apart, &made->apart));
@@ -257,7 +258,7 @@ cmg_status cmgi_matrix_residual_rounded(const cmg_matrix *A, const double *b, co
 {
     CMGI_CUDA_ONLY(march, cmgi_march_residual_cuda);
     const bool rounds = march != NULL && cmgi_matrix_rounds(A);
-    *squares = (cmgi_addends){A->dots, rounds ? A->sums : 0};
+    *squares = (cmgi_addends){A->dots, rounds ? A->squares : 0};
     return rounds ? march(A, b, x, r, A->dots) : CMG_OK;
 }
 

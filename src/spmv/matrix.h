@@ -113,11 +113,12 @@ struct cmg_matrix {
                             unless keep_map, and where the format has its own */
     cmg_index *perm;     /* rows: sorted numbering on the host, NULL unless the format renumbers */
     void *data;          /* the format's own struct */
-    double *dots;   /* x . y slice by slice, or as the format divides it, in the backend's memory;
-                       NULL = the format has none */
-    cmg_size sums;  /* numbers in dots */
-    double **apart; /* where the format makes several columns one by one: x and the vectors of a
-                       write-back of one of them, *apart NULL until they are needed; else NULL */
+    double *dots;     /* x . y slice by slice, or as the format divides it, in the backend's memory;
+                         NULL = the format has none */
+    cmg_size sums;    /* numbers in dots ... */
+    cmg_size squares; /* ... and those that a residual that is rounded leaves there */
+    double **apart;   /* where the format makes several columns one by one: x and the vectors of a
+                         write-back of one of them, *apart NULL until they are needed; else NULL */
     cmg_compression_info *compression; /* under options.explain, else NULL */
 };
 
