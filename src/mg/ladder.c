@@ -1,5 +1,7 @@
 #include "mg/ladder.h"
 
+#include "mg/edge.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -268,6 +270,7 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
         mg->missed = true;
         return cmgi_multigrid_take_method(mg, CMG_KRYLOV_CG);
     }
+    CMGI_TRY(cmgi_edge_refresh(mg->numbered));
     /* what is completed has borrowed from arrays that may be gone since there are newer values */
     CMGI_TRY(levels || mg->levels.values == mg->h->values
                  ? CMG_OK
