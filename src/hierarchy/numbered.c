@@ -311,8 +311,8 @@ static cmg_status update_matrix(cmgi_numbered *n, int l, int role)
     const cmgi_numbered_matrix *as = &n->matrix[l][role];
     const cmgi_csr *own = cmgi_stored_matrix(&n->h->level[l], (cmg_role)role);
     cmg_csr from;
-    if (as->to == NULL) {
-        return CMG_OK;
+    if (as->to == NULL) { /* it is formed, or no values were expected */
+        return n->matrix[0][CMG_ROLE_A].to != NULL ? CMG_OK : take_matrix(n, l, role, false);
     }
     if (as->there) {
         return update_there(n, l, role, cmgi_stored_matrix(&n->given->level[l], (cmg_role)role));

@@ -57,13 +57,13 @@ cmg_status cmgi_edge_open(cmg_hierarchy *h, const cmg_solver_options *o, cmgi_ed
     return status == CMG_ERR_MEMORY && !is_forced(o) ? CMG_OK : status;
 }
 
-cmg_status cmgi_edge_refresh(cmgi_edge *e)
+cmg_status cmgi_edge_refresh(cmgi_numbered *n)
 {
-    if (e->numbered == NULL) {
+    if (n == NULL) {
         return CMG_OK;
     }
-    CMGI_TRY(e->numbered->given->stale ? cmgi_form_values(e->numbered->given) : CMG_OK);
-    return cmgi_numbered_update(e->numbered);
+    CMGI_TRY(n->given->stale ? cmgi_form_values(n->given) : CMG_OK);
+    return cmgi_numbered_update(n);
 }
 
 /* The memory of one column stays for one column; that of several is of the last number of them. */

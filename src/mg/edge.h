@@ -4,7 +4,7 @@
  *
  * - the hierarchy, in cmg_solver_create: cmgi_edge_open, with A, P, R, coarse inverse, stored
  *   smoothers, coordinates and null space of all levels
- * - new values, in cmg_solver_refresh: cmgi_edge_refresh
+ * - new values, in cmg_solver_refresh and where a solve falls back: cmgi_edge_refresh
  * - b, x, r and z, in cmg_solver_solve, _precondition and _operator: cmgi_edge_in and _out, of one
  *   column or several
  *
@@ -33,7 +33,7 @@ typedef struct cmgi_edge {
 cmg_status cmgi_edge_wanted(const cmg_hierarchy *h, const cmg_solver_options *o, bool *wanted);
 /* Makes the hierarchy inside of a checked one, where that turns out to be worth while. */
 cmg_status cmgi_edge_open(cmg_hierarchy *h, const cmg_solver_options *o, cmgi_edge *e);
-cmg_status cmgi_edge_refresh(cmgi_edge *e);
+cmg_status cmgi_edge_refresh(cmgi_numbered *n); /* NULL: there is none */
 /* Memory for vectors inside, once the finest level is built. */
 cmg_status cmgi_edge_ready(cmg_context *ctx, const cmgi_level *fine, cmgi_edge *e);
 void cmgi_edge_close(cmg_context *ctx, cmgi_edge *e);

@@ -76,12 +76,14 @@ static void set_limits(const cmgi_fallback *f, cmgi_multigrid *mg, int max_it)
     const cmgi_rung next = climbs ? cmgi_ladder_next(&f->ladder, mg, &stagnated) : CMGI_RUNG_NONE;
     const bool faster =
         climbs && !single && cmgi_ladder_next(&f->ladder, mg, &steady) != CMGI_RUNG_NONE;
-    const bool more = faster || next == CMGI_RUNG_DIRECT || (next != CMGI_RUNG_NONE && !single);
+    const bool unseen = single && next == CMGI_RUNG_METHOD; /* given up where it gains nothing */
+    const bool more =
+        faster || unseen || next == CMGI_RUNG_DIRECT || (next != CMGI_RUNG_NONE && !single);
     const bool strong = f->ladder.automatic && f->ladder.used[CMGI_RUNG_SMOOTHER];
     k->options.max_it = f->stopped ? 0 : max_it;
     k->options.monitor = f->stopped ? NULL : mg->options.monitor;
     k->patience = !more ? 0 : (strong && f->rising ? LONG_PATIENCE : PATIENCE);
-    k->pace = faster ? STEADY : PACE;
+    k->pace = faster ? STEADY : unseen ? 1 : PACE;
     if (climbs && k->options.method == CMG_KRYLOV_SEMI) {
         k->patience = 2;
         k->pace = fmax(FAST, pow(cmgi_semi_rate(k->options.low, k->options.high), 2 * SHARE));

@@ -1,5 +1,7 @@
 #include "mg/ladder.h"
 
+#include "mg/edge.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,12 +82,13 @@ static bool takes_symmetry(const cmgi_multigrid *mg)
     return method != CMG_KRYLOV_FGMRES && method != CMG_KRYLOV_BICGSTAB;
 }
 
-/* CG has seen a direction that shows that A, or a cycle that follows A, is not definite. */
+/* CG has seen a direction that shows that A, or a cycle that follows A, is not definite; or it goes
+ * badly with values that were not looked at. */
 static bool wants_method(const cmgi_ladder *ladder, const cmgi_multigrid *mg, cmg_outcome why)
 {
-    const bool seen =
-        why == CMG_BREAKDOWN || (why == CMG_INDEFINITE_PRECONDITIONER &&
-                                 (ladder->automatic || ladder->used[CMGI_RUNG_SMOOTHER]));
+    const bool seen = why == CMG_BREAKDOWN || mg->unseen ||
+                      (why == CMG_INDEFINITE_PRECONDITIONER &&
+                       (ladder->automatic || ladder->used[CMGI_RUNG_SMOOTHER]));
     return seen && !ladder->used[CMGI_RUNG_METHOD] && mg->options.krylov == CMG_KRYLOV_AUTO &&
            takes_symmetry(mg);
 }
@@ -247,8 +250,15 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
     cmgi_multigrid before = *mg;
     const bool levels = rung == CMGI_RUNG_LEVELS || rung == CMGI_RUNG_DIRECT;
     const cmg_krylov method = mg->krylov->options.method;
+    cmg_krylov fits = CMG_KRYLOV_FGMRES;
     char less[16];
     char went[48];
+    if (rung == CMGI_RUNG_METHOD && mg->unseen) {
+        CMGI_TRY(cmgi_multigrid_choose_method(mg, &fits));
+        if (fits == method || fits == CMG_KRYLOV_CG) {
+            return CMG_OK; /* the next rung then */
+        }
+    }
     ladder->used[rung] = rung != CMGI_RUNG_BITS; /* there may be more bits still */
     (void)snprintf(less, sizeof less, "%s", cmgi_ladder_precision(mg));
     describe(end, went, sizeof went);
@@ -268,6 +278,7 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
         mg->missed = true;
         return cmgi_multigrid_take_method(mg, CMG_KRYLOV_CG);
     }
+    CMGI_TRY(cmgi_edge_refresh(mg->numbered));
     /* what is completed has borrowed from arrays that may be gone since there are newer values */
     CMGI_TRY(levels || mg->levels.values == mg->h->values
                  ? CMG_OK

@@ -106,9 +106,10 @@ static bool wants_semi(const cmgi_multigrid *mg)
 }
 
 /* CG where A and the cycle are symmetric, FCG where only A is, FGMRES where it is not. */
-static cmg_status choose_method(cmgi_multigrid *mg, cmg_krylov *method)
+cmg_status cmgi_multigrid_choose_method(cmgi_multigrid *mg, cmg_krylov *method)
 {
     *method = mg->options.krylov;
+    mg->unseen = false;
     if (*method == CMG_KRYLOV_AUTO && mg->envelope != NULL &&
         (mg->envelope->negative || (mg->levels.count == 1 && !mg->levels.symmetric_inverse))) {
         *method = CMG_KRYLOV_FGMRES;
@@ -213,7 +214,7 @@ cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
     cmgi_hierarchy_forget(mg->h);
     double begin = cmgi_seconds();
     CMGI_TRY(cmgi_setup_cycles(mg, wants_semi(mg)));
-    CMGI_TRY(choose_method(mg, &method));
+    CMGI_TRY(cmgi_multigrid_choose_method(mg, &method));
     CMGI_TRY(find_interval(mg));
     if (method == CMG_KRYLOV_CG && mg->interval.low > 0) {
         method = CMG_KRYLOV_SEMI;
@@ -344,6 +345,7 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
     }
     CMGI_TRY(status == CMG_OK ? renew_interval(mg) : CMG_OK);
     mg->ready = status == CMG_OK;
+    mg->unseen = true;
     return status;
 }
 

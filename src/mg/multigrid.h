@@ -28,6 +28,7 @@ struct cmgi_multigrid {
     bool dominated;         /* Jacobi on the finest level takes the place of levels */
     bool from_matrix;       /* levels come from the finest A alone, whatever h has */
     size_t begun;           /* bytes that are there before the set-up */
+    bool unseen;            /* the method was chosen for earlier values */
     bool ready;             /* they are there, with values that belong together */
     bool outdated;          /* smoothers are those of earlier values, as `reuse` says, or have
                                bounds from them in part */
@@ -73,6 +74,8 @@ cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg);
 cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg);
 /* Leaves ctx, h, completion, generation, options and schedule. */
 void cmgi_multigrid_clear(cmgi_multigrid *mg);
+/* The method that fits A and the cycle as they are. */
+cmg_status cmgi_multigrid_choose_method(cmgi_multigrid *mg, cmg_krylov *method);
 /* The iteration by another method, on the same cycle. */
 cmg_status cmgi_multigrid_take_method(cmgi_multigrid *mg, cmg_krylov method);
 /* What comes before the iteration: nested iteration, unless that is its first step, and Dirichlet

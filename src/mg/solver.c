@@ -461,7 +461,7 @@ cmg_status cmg_solver_refresh(cmg_solver *s)
     CMGI_TRY(cmgi_hierarchy_ensure_checked(cmgi_multigrid_caller(&s->mg), false));
     cmgi_hold_memory(s->ctx, false); /* by what is in use now */
     memset(s->mg.levels.part, 0, sizeof s->mg.levels.part);
-    CMGI_TRY(cmgi_edge_refresh(&s->edge));
+    CMGI_TRY(cmgi_edge_refresh(s->mg.numbered));
     const cmg_status status = cmgi_multigrid_refresh(&s->mg);
     s->report.setup_seconds = cmgi_seconds() - begin;
     memcpy(s->report.setup_part, s->mg.levels.part, sizeof s->report.setup_part);
