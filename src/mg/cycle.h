@@ -150,10 +150,9 @@ size_t cmgi_value_bytes(const cmgi_cycle *cycle, const cmgi_value *value);
 cmg_status cmgi_cycle_build(cmgi_cycle *cycle, const cmgi_cycle_plan *plan);
 cmg_status cmgi_pass_zero(cmgi_cycle *cycle);
 void cmgi_pass_jacobi(cmgi_cycle *cycle);
-/* Looks whether halves of a cycle on levels first .. end - 1 can be one step each; h = NULL: where
- * A is stored as a box. */
-cmg_status cmgi_level_halves(cmg_context *ctx, cmg_hierarchy *h, int first, int end,
-                             cmgi_level *levels);
+/* Looks whether halves of a cycle on level l can be one step each; h = NULL: where A is stored as a
+ * box. */
+cmg_status cmgi_level_halves(cmg_context *ctx, cmg_hierarchy *h, int l, cmgi_level *level);
 /* The same of a divided level; collective. */
 cmg_status cmgi_level_halves_divided(cmg_context *ctx, const cmgi_divided *levels, int l,
                                      cmgi_level *level);

@@ -143,28 +143,6 @@ static cmg_status find_dirichlet(cmg_hierarchy *h, int l, const cmgi_level_optio
     return cmgi_dirichlet_take(h->ctx, &found, d);
 }
 
-/*
- * A level that is a box is expected to have halves (spmv/halves.h), which need none of its
- * matrices: these are stored as costs least to make, unless they are too large to be kept as they
- * are. Levels that get none all the same have their matrices made anew (setup.c).
- */
-static bool may_expect(const cmg_context *ctx, const cmgi_level_options *options,
-                       const cmgi_request *ask)
-{
-    return !options->all_used && options->solver->fuse && cmgi_halves_possible(ctx) &&
-           ask->options.format == CMG_FORMAT_AUTO && ask->options.values == CMG_VALUES_FULL &&
-           !ask->options.keep_map && !ask->options.explain;
-}
-
-static void expect(const cmgi_box *box, cmg_size rows, cmgi_request *ask, cmgi_level *level)
-{
-    enum { KEPT = 1 << 21 };
-    if (box != NULL && cmgi_halves_fit(box) && rows < KEPT) {
-        ask->options.format = ask->use == CMGI_USE_P ? CMG_FORMAT_K1 : CMG_FORMAT_SELL;
-        level->expected = true;
-    }
-}
-
 cmg_status cmgi_level_matrix(cmg_hierarchy *h, int l, const cmgi_level_options *options,
                              const cmg_matrix *outer, cmgi_level *level)
 {
@@ -188,15 +166,7 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, int l, const cmgi_level_options *
         kinds = cmgi_level_repeats(there, &ask.options);
     }
     ask.like = outer;
-    level->box.dims = 0;
     if (there != NULL && kinds == NULL) {
-        if (l > 0 && level->rows < CMGI_BOX_ROWS && level->rows > ctx->backend->collapse_rows &&
-            may_expect(ctx, options, &ask)) {
-            bool found = false;
-            CMGI_TRY(cmgi_box_of_csr(ctx, NULL, there, ask.options.precision, &level->box, &found));
-            level->box.dims = found ? level->box.dims : 0;
-            expect(&level->box, level->rows, &ask, level);
-        }
         return cmgi_level_place_there(ctx, there, &ask, level, &level->A);
     }
     if (kinds != NULL) {
@@ -307,7 +277,8 @@ static cmg_status transfer_here(cmg_hierarchy *h, int l, const cmgi_level_option
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, int l, const cmgi_level_options *options,
                                cmgi_level *fine, cmgi_level *coarse)
 {
-    cmgi_request ask[2] = {request_of(options, l, CMG_ROLE_P), request_of(options, l, CMG_ROLE_R)};
+    const cmgi_request ask[2] = {request_of(options, l, CMG_ROLE_P),
+                                 request_of(options, l, CMG_ROLE_R)};
     if (cmgi_is_divided(options->divided, l)) {
         return divided_transfer(h->ctx, l, options->divided, ask, fine, coarse);
     }
@@ -321,10 +292,6 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, int l, const cmgi_level_options
     const cmgi_resident *there_r = has_r ? resident(h, l, CMG_ROLE_R, options) : NULL;
     if (there != NULL && (there_r != NULL || !has_r) && fine->perm == NULL &&
         coarse->perm == NULL) {
-        const cmgi_box *box = fine->box.dims > 0 ? &fine->box : cmgi_matrix_box(fine->A);
-        for (int k = 0; k < 2 && may_expect(h->ctx, options, &ask[k]); ++k) {
-            expect(box, fine->rows, &ask[k], fine);
-        }
         return transfer_there(h->ctx, there, there_r, &h->level[l].PT, ask, fine, coarse);
     }
     return transfer_here(h, l, options, ask, fine, coarse);

@@ -10,9 +10,6 @@
 #include "spmv/halves.h"
 #include "transfer/dirichlet.h"
 
-/* On levels of fewer rows A is stored so that products wait least, not as a box. */
-enum { CMGI_BOX_ROWS = 1 << 19 };
-
 typedef struct cmgi_level {
     cmg_size rows;
     cmg_matrix *A;
@@ -28,8 +25,6 @@ typedef struct cmgi_level {
     const cmg_index *perm;      /* sorted numbering on the host, NULL = the hierarchy's; borrowed */
     cmgi_dirichlet dirichlet;   /* none where they are kept */
     cmgi_csr restriction;       /* on the host, until cmgi_level_fuse has used it */
-    cmgi_box box;               /* of A, by its entries; dims = 0: it is none, or not looked at */
-    bool expected;              /* to have halves: A, P or R is stored as costs least to make */
     uint64_t version_halves[3]; /* P, R and Dirichlet rows, of the halves */
     cmgi_halves halves;         /* of a cycle, on a GPU one step each where they are `taken` */
     bool halves_changed;        /* by the last set-up: a step list may refer to others */
@@ -42,7 +37,6 @@ typedef struct cmgi_level_options {
     const cmgi_schedule *schedule;
     const cmgi_divided *divided;     /* levels divided among ranks, NULL = none */
     const char *smoother;            /* in place of the solver's */
-    bool all_used;                   /* A, P and R of levels that may have halves, too */
     const struct cmgi_spectra *like; /* bounds of a neighbouring level of the same stencil */
     struct cmgi_twin *twin;          /* of the finest A; see cmgi_matrix_source */
 } cmgi_level_options;

@@ -25,20 +25,22 @@ static bool same_halves(const cmgi_halves *a, const cmgi_halves *b)
                           memcmp(a->box.value, b->box.value, sizeof a->box.value) == 0));
 }
 
+/* On levels of fewer rows A is stored so that products wait least, not as a box. */
+enum { SMALL = 1 << 19 };
+
 /* The box of A, by its entries where it is not stored as one. */
 static cmg_status find_box(cmg_context *ctx, cmg_hierarchy *h, int l, const cmgi_level *level,
                            cmgi_box *box, bool *found)
 {
     const cmg_matrix *A = level->A;
-    const cmgi_box *stored = level->box.dims > 0 ? &level->box : cmgi_matrix_box(A);
+    const cmgi_box *stored = cmgi_matrix_box(A);
     *found = stored != NULL;
     if (stored != NULL) {
         *box = *stored;
         return CMG_OK;
     }
-    if (h == NULL || level->rows >= CMGI_BOX_ROWS ||
-        cmgi_hierarchy_kinds(h, l, CMG_ROLE_A) != NULL || level->perm != NULL ||
-        A->format->elements || A->options.values != CMG_VALUES_FULL) {
+    if (h == NULL || level->rows >= SMALL || cmgi_hierarchy_kinds(h, l, CMG_ROLE_A) != NULL ||
+        level->perm != NULL || A->format->elements || A->options.values != CMG_VALUES_FULL) {
         return CMG_OK;
     }
     const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
@@ -56,26 +58,6 @@ static bool may_have_halves(const cmg_context *ctx, const cmgi_level *level)
            s->factor[0]->format->id == CMG_FORMAT_DIAGONAL;
 }
 
-/* Of those levels whose halves have a box. */
-static cmg_status find(cmg_context *ctx, cmgi_level *level, int count)
-{
-    CMGI_SCOPED(ctx, count, cmgi_halves_look, look);
-    bool *other = NULL;
-    int looks = 0;
-    CMGI_FREED(ctx, &other);
-    CMGI_TRY(cmgi_alloc_zero_at(ctx, cmgi_on_cuda(ctx) ? CMGI_DEVICE : CMGI_HOST, count,
-                                sizeof *other, &other));
-    for (int l = 0; l < count; ++l) {
-        if (level[l].halves.box.dims > 0) {
-            look[looks] = (cmgi_halves_look){
-                &level[l].halves, level[l].A, level[l].P, level[l].R, level[l].smoother.factor[0],
-                other + looks};
-            ++looks;
-        }
-    }
-    return cmgi_halves_find(ctx, look, looks);
-}
-
 cmg_status cmgi_level_halves_divided(cmg_context *ctx, const cmgi_divided *levels, int l,
                                      cmgi_level *level)
 {
@@ -90,8 +72,8 @@ cmg_status cmgi_level_halves_divided(cmg_context *ctx, const cmgi_divided *level
                                               &halves->slab, &found));
     }
     if (found) {
-        halves->box = box;
-        CMGI_TRY(find(ctx, level, 1));
+        CMGI_TRY(cmgi_halves_find(ctx, level->A, &box, level->P, level->R,
+                                  level->smoother.factor[0], halves));
         say[0] = !halves->taken;
         say[1] = halves->d;
         say[2] = -halves->d;
@@ -104,31 +86,24 @@ cmg_status cmgi_level_halves_divided(cmg_context *ctx, const cmgi_divided *level
     return CMG_OK;
 }
 
-cmg_status cmgi_level_halves(cmg_context *ctx, cmg_hierarchy *h, int first, int end,
-                             cmgi_level *levels)
+cmg_status cmgi_level_halves(cmg_context *ctx, cmg_hierarchy *h, int l, cmgi_level *level)
 {
-    CMGI_SCOPED(ctx, end, cmgi_halves, before);
-    for (int l = first; l < end; ++l) {
-        cmgi_level *level = &levels[l];
-        const uint64_t versions[] = {level->version_P, level->version_R, level->version_D};
-        cmgi_box box = {0};
-        bool found = false;
-        before[l] = level->halves;
-        level->halves = (cmgi_halves){0};
-        CMGI_TRY(may_have_halves(ctx, level) ? find_box(ctx, h, l, level, &box, &found) : CMG_OK);
-        if (found) { /* of the P and R of before new values of A change nothing */
-            level->halves.box = box;
-            level->halves.known =
-                before[l].taken && before[l].precision == level->A->options.precision &&
-                memcmp(before[l].box.size, box.size, sizeof box.size) == 0 && versions[0] > 0 &&
-                versions[1] > 0 && memcmp(versions, level->version_halves, sizeof versions) == 0;
-        }
-        memcpy(level->version_halves, versions, sizeof versions);
+    const cmgi_halves before = level->halves;
+    cmgi_box box;
+    bool found = false;
+    const uint64_t versions[] = {level->version_P, level->version_R, level->version_D};
+    level->halves = (cmgi_halves){0};
+    CMGI_TRY(may_have_halves(ctx, level) ? find_box(ctx, h, l, level, &box, &found) : CMG_OK);
+    if (found) { /* of the P and R of before new values of A change nothing */
+        level->halves.known = before.taken && before.precision == level->A->options.precision &&
+                              memcmp(before.box.size, box.size, sizeof box.size) == 0 &&
+                              versions[0] > 0 && versions[1] > 0 &&
+                              memcmp(versions, level->version_halves, sizeof versions) == 0;
+        CMGI_TRY(cmgi_halves_find(ctx, level->A, &box, level->P, level->R,
+                                  level->smoother.factor[0], &level->halves));
     }
-    CMGI_TRY(first < end ? find(ctx, levels + first, end - first) : CMG_OK);
-    for (int l = first; l < end; ++l) {
-        levels[l].halves_changed = !same_halves(&before[l], &levels[l].halves);
-    }
+    memcpy(level->version_halves, versions, sizeof versions);
+    level->halves_changed = !same_halves(&before, &level->halves);
     return CMG_OK;
 }
 

@@ -307,37 +307,16 @@ static cmg_status fused_products(cmgi_multigrid *mg)
     return CMG_OK;
 }
 
-/* The matrices of a level that was expected to have halves, and has none: products use them. */
-static cmg_status make_anew(cmgi_multigrid *mg, int l)
-{
-    cmg_hierarchy *h = cmgi_multigrid_hierarchy(mg);
-    cmgi_level_options options = level_options(mg);
-    cmgi_level *level = &mg->levels.level[l];
-    options.all_used = true;
-    level->expected = false;
-    if (level->box.dims > 0) {
-        CMGI_TRY(cmgi_level_matrix(h, l, &options, NULL, level));
-    }
-    level->remade = true;
-    cmg_matrix_destroy(&level->P);
-    cmg_matrix_destroy(&level->R);
-    return cmgi_level_transfer(h, l, &options, level, level + 1);
-}
-
 /* Levels on which halves of the cycle are one step each. */
 static cmg_status halves(cmgi_multigrid *mg)
 {
     cmg_hierarchy *h = cmgi_multigrid_hierarchy(mg);
     const int end = mg->options.fuse ? cmgi_setup_collapse_from(mg) : 0;
-    cmgi_level *level = mg->levels.level;
-    int l = 0;
-    for (; l < end && cmgi_is_divided(mg->divided, l); ++l) {
-        CMGI_TRY(cmgi_level_halves_divided(mg->ctx, mg->divided, l, &level[l]));
-    }
-    const int first = l;
-    CMGI_TRY(cmgi_level_halves(mg->ctx, h, first, end, level));
-    for (; l < end; ++l) {
-        CMGI_TRY(level[l].expected && !level[l].halves.taken ? make_anew(mg, l) : CMG_OK);
+    for (int l = 0; l < end; ++l) {
+        cmgi_level *level = &mg->levels.level[l];
+        CMGI_TRY(cmgi_is_divided(mg->divided, l)
+                     ? cmgi_level_halves_divided(mg->ctx, mg->divided, l, level)
+                     : cmgi_level_halves(mg->ctx, h, l, level));
     }
     return CMG_OK;
 }

@@ -16,15 +16,6 @@ bool cmgi_halves_possible(const cmg_context *ctx)
     return cmgi_on_cuda(ctx) && on_device != NULL;
 }
 
-bool cmgi_halves_fit(const cmgi_box *box)
-{
-    bool odd = box->others == 0 && box->dims > 0;
-    for (int k = 0; odd && k < box->dims; ++k) {
-        odd = box->size[k] % 2 == 1 && box->size[k] > 1;
-    }
-    return odd;
-}
-
 cmg_status cmgi_half_run(cmg_context *ctx, const cmgi_half *half)
 {
     assert(cmgi_halves_possible(ctx) && half->of->taken);
@@ -83,24 +74,23 @@ size_t cmgi_half_bytes(const cmgi_halves *halves, int vectors)
 }
 
 /* What can be said without a look at their entries. */
-static bool may_be_taken(const cmgi_halves_look *look)
+static bool may_be_taken(const cmgi_halves *h, const cmg_matrix *A, const cmg_matrix *P,
+                         const cmg_matrix *R, const cmg_matrix *D)
 {
-    const cmgi_halves *h = look->halves;
-    const cmg_matrix *A = look->A;
-    const cmg_matrix *P = look->P;
-    const cmg_matrix *R = look->R;
-    const cmg_matrix *D = look->D;
     const cmgi_box *box = &h->box;
     const cmg_size coarse = cmgi_halves_rows(h, false);
     const cmg_precision p = A->options.precision;
     const bool single = p == CMG_FP32;
     const bool several = h->slab.ghosts[CMGI_GHOST_B] != NULL;
-    const bool fits = cmgi_halves_fit(box) && D->format->id == CMG_FORMAT_DIAGONAL &&
-                      (box->even || (single && !several)) && (single || !several) &&
-                      p == P->options.precision && p == R->options.precision &&
-                      p == D->options.precision &&
-                      (several || (P->format->talk == NULL && R->format->talk == NULL));
-    return fits && A->rows == P->rows && A->rows == R->cols && P->cols == coarse &&
+    bool odd = box->others == 0 && D->format->id == CMG_FORMAT_DIAGONAL &&
+               (box->even || (single && !several)) && (single || !several) &&
+               p == P->options.precision && p == R->options.precision &&
+               p == D->options.precision &&
+               (several || (P->format->talk == NULL && R->format->talk == NULL));
+    for (int k = 0; odd && k < box->dims; ++k) {
+        odd = box->size[k] % 2 == 1 && box->size[k] > 1;
+    }
+    return odd && A->rows == P->rows && A->rows == R->cols && P->cols == coarse &&
            R->rows == coarse && D->rows == cmgi_halves_rows(h, true);
 }
 
@@ -121,35 +111,53 @@ static cmg_status multiply_probes(cmg_context *ctx, const cmg_matrix *M, cmg_siz
     return CMG_OK;
 }
 
-/* Enqueues the comparisons of a level. */
-static cmg_status compare_level(cmg_context *ctx, const cmgi_halves_look *look)
+/* The host waits once, for what all comparisons say and the number that D^-1 is. */
+static cmg_status conclude(cmg_context *ctx, const half_probe *probe, cmgi_halves *halves)
 {
-    const cmg_matrix *A = look->A;
-    const cmg_matrix *P = look->P;
-    const cmg_matrix *R = look->R;
-    const cmgi_halves *halves = look->halves;
-    const cmgi_box *box = &halves->box;
+    bool other = false;
+    double d = 0; /* or a float */
+    const cmgi_read reads[] = {{&other, probe->other, sizeof other},
+                               {&d, probe->d, cmgi_precision_bytes(probe->precision)}};
+    CMGI_TRY(cmgi_read_each(ctx, reads, 2));
+    halves->d = cmgi_number_at(probe->precision, &d, 0);
+    halves->taken = !other && isfinite(halves->d);
+    return CMG_OK;
+}
+
+cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_box *box,
+                            const cmg_matrix *P, const cmg_matrix *R, const cmg_matrix *D,
+                            cmgi_halves *halves)
+{
     const size_t each = cmgi_precision_bytes(A->options.precision);
     const cmgi_place at = cmgi_on_cuda(ctx) ? CMGI_DEVICE : CMGI_HOST;
+    const bool known = halves->known;
+    halves->precision = A->options.precision;
+    halves->box = *box;
+    if (halves->slab.planes == 0) {
+        halves->slab.planes = cmgi_halves_planes(halves);
+    }
+    if (!may_be_taken(halves, A, P, R, D)) {
+        return CMG_OK;
+    }
     half_probe probe = {.precision = A->options.precision,
                         .dims = box->dims,
                         .size = {box->size[0], box->size[1], box->size[2]},
-                        .d = look->D->values,
-                        .other = look->other};
+                        .d = D->values};
     const cmgi_planes *s = &halves->slab;
     const cmg_size plane = cmgi_halves_plane(halves, true);
     const cmg_size first = plane * (s->first / 2); /* of own coarse rows */
     const cmg_size rows = plane * ((s->first + s->planes) / 2) - first;
     const cmg_size most = A->rows > P->cols ? A->rows : P->cols;
     void *got[CMGI_PROBES] = {NULL};
-    CMGI_FREED(ctx, &probe.x, &got[0], &got[1]);
+    CMGI_FREED(ctx, &probe.x, &probe.other, &got[0], &got[1]);
     probe.fine[box->dims - 1] = s->first;
     probe.coarse[box->dims - 1] = s->first / 2;
     for (int p = 0; p < CMGI_PROBES; ++p) {
         probe.key[p] = cmgi_hash_mix(17, (uint64_t)p);
     }
+    CMGI_TRY(cmgi_alloc_zero_at(ctx, at, 1, sizeof *probe.other, &probe.other));
     CMGI_TRY(compare_number(ctx, at, A->rows, &probe));
-    if (!halves->known) {
+    if (!known) {
         CMGI_TRY(cmgi_alloc_device(ctx, most, each, &probe.x));
         for (int p = 0; p < CMGI_PROBES; ++p) {
             CMGI_TRY(cmgi_alloc_device(ctx, most, each, &got[p]));
@@ -163,34 +171,5 @@ static cmg_status compare_level(cmg_context *ctx, const cmgi_halves_look *look)
         }
         CMGI_TRY(compare_restriction(ctx, at, rows, &probe));
     }
-    return CMG_OK;
-}
-
-cmg_status cmgi_halves_find(cmg_context *ctx, const cmgi_halves_look *look, int count)
-{
-    CMGI_SCOPED(ctx, count, bool, other);
-    CMGI_SCOPED(ctx, count, double, d); /* or a float */
-    CMGI_SCOPED(ctx, 2 * count, cmgi_read, reads);
-    int asked = 0;
-    for (int k = 0; k < count; ++k) {
-        cmgi_halves *halves = look[k].halves;
-        halves->precision = look[k].A->options.precision;
-        if (halves->slab.planes == 0) {
-            halves->slab.planes = cmgi_halves_planes(halves);
-        }
-        other[k] = true;
-        if (may_be_taken(&look[k])) {
-            CMGI_TRY(compare_level(ctx, &look[k]));
-            reads[asked++] = (cmgi_read){&other[k], look[k].other, sizeof *other};
-            reads[asked++] =
-                (cmgi_read){&d[k], look[k].D->values, cmgi_precision_bytes(halves->precision)};
-        }
-    }
-    CMGI_TRY(asked > 0 ? cmgi_read_each(ctx, reads, asked) : CMG_OK);
-    for (int k = 0; k < count; ++k) {
-        cmgi_halves *halves = look[k].halves;
-        halves->d = other[k] ? 0 : cmgi_number_at(halves->precision, &d[k], 0);
-        halves->taken = !other[k] && isfinite(halves->d);
-    }
-    return CMG_OK;
+    return conclude(ctx, &probe, halves);
 }

@@ -65,28 +65,18 @@ typedef struct cmgi_half {
 
 /* Whether the backend has the kernels. */
 bool cmgi_halves_possible(const cmg_context *ctx);
-/* Whether a box can have halves in some precision. */
-bool cmgi_halves_fit(const cmgi_box *box);
-/* The matrices of a level. */
-typedef struct cmgi_halves_look {
-    cmgi_halves *halves; /* of `box`, which is A; where `known`, D alone is looked at, and `slab` is
-                            what this rank has */
-    const cmg_matrix *A;
-    const cmg_matrix *P;
-    const cmg_matrix *R;
-    const cmg_matrix *D;
-    bool *other; /* in the backend's memory, false; raised where P, R or D is another one */
-} cmgi_halves_look;
-
 /*
- * Looks whether halves are possible with these matrices of some levels; then halves->taken.
+ * Looks whether halves are possible with these matrices; then halves->taken. A is `box`; where
+ * halves->known, D alone is looked at, and halves->slab is what this rank has;
  * P and R are multiplied by two vectors of integers each, drawn from 2^17, for which products with
  * linear interpolation do not round: every entry of the results has to be exact, which rows of
  * another matrix miss but once in 2^34 cases.
  *
- * Cost  two products with P and R each, and one wait of the host for all.
+ * Cost  two products with P and R each, and one wait of the host for each of both.
  */
-cmg_status cmgi_halves_find(cmg_context *ctx, const cmgi_halves_look *look, int count);
+cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_box *box,
+                            const cmg_matrix *P, const cmg_matrix *R, const cmg_matrix *D,
+                            cmgi_halves *halves);
 cmg_status cmgi_half_run(cmg_context *ctx, const cmgi_half *half);
 /* Parts of (b, z) that an up half can leave; 0 = none. */
 cmg_size cmgi_half_dots(const cmg_context *ctx, const cmgi_halves *halves);

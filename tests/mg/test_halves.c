@@ -187,7 +187,7 @@ static cmgi_cycle *compile_any(problem *p, int stages, double momentum, bool nes
     s->omega[0] = 0.72;
     s->omega[1] = 1.45;
     s->momentum[1] = momentum;
-    CHECK_OK(cmgi_level_halves(ctx, p->h, 0, 1, p->level));
+    CHECK_OK(cmgi_level_halves(ctx, p->h, 0, &p->level[0]));
     const cmgi_cycle_plan plan = {.levels = p->level,
                                   .nlevels = 2,
                                   .coarse = p->coarse,

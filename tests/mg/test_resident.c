@@ -90,30 +90,6 @@ TEST(bounds_begin_with_the_next_level)
     }
 }
 
-/* Level 1 is a box, whose matrices no product uses where it has halves of the cycle; with another P
- * it has none, and the matrices of the twin on the host. */
-TEST(levels_without_halves_are_made_anew)
-{
-    for (int k = 0; k < 2; ++k) {
-        scoped_hierarchy *h = generated("element=q1 dim=3 cells=32 levels=4");
-        cmg_csr P = csr_of(h, 1, CMG_ROLE_P);
-        scoped double *values = scaled_copy(P.values, P.indptr[P.rows], 1);
-        values[P.indptr[P.rows / 2]] *= k == 0 ? 1 : 0.9375;
-        P.values = values;
-        CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_P, NULL, 0, &P));
-        scoped_twin twin = twin_of(h, true);
-        scoped_solver *s = solver_with(h, "precision=mixed");
-        scoped_solver *t = solver_with(twin.h, "precision=mixed");
-        const cmgi_level *level = &t->mg.levels.level[1];
-        CHECK(level->halves.taken == (k == 0 && cmgi_halves_possible(ctx)));
-        CHECK(level->expected == level->halves.taken);
-        if (k == 1) {
-            check_levels(&s->mg.levels, &t->mg.levels);
-        }
-        check_solves(s, t);
-    }
-}
-
 /* How often a set-up on a device waits for it depends on its levels, not on their rows. */
 TEST(waits_do_not_grow_with_rows)
 {
