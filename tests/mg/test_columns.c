@@ -240,7 +240,7 @@ TEST(one_stop_is_for_all_columns)
         int asked = 0;
         scoped_vector *b = columns_from(A.rows, 3, rhs);
         scoped_vector *x = columns_new(A.rows, 3);
-        scoped_solver *s = solver_with(h, options[k]);
+        scoped_solver *s = solver_with(h, "%s", options[k]);
         CHECK_OK(cmg_solver_set_monitor(s, stop_once, &asked));
         CHECK_OK((cmg_solver_solve)(s, b, x, NULL));
         scoped double *y = values_of(x);
