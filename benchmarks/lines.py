@@ -37,7 +37,7 @@ FILES = {
     "peers-cpu-time": ["cpu-setup-2026-11-22.jsonl"],
     "python": ["h200-python-2026-11-22.jsonl", "h200-python-2026-11-28-second.jsonl", "cpu-python-2026-11-22.jsonl"],
     "pyamg": ["cpu-pyamg-2026-11-22.jsonl"],
-    "petsc": ["cpu-petsc-2026-11-29.jsonl"],
+    "petsc": ["cpu-petsc-2026-11-29.jsonl", "cpu-petsc-2026-11-29-second.jsonl"],
     "petsc-cuda": ["h200-petsc-2026-11-22.jsonl"],
     "robust": ["cpu-robust-2026-11-23.jsonl"],
     "alone": ["h200-alone-2026-11-27.jsonl", "h200-alone-hypre-2026-11-27.jsonl", "h200-alone-2026-11-29-second.jsonl"],
