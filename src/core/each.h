@@ -170,7 +170,7 @@ static cmg_status cmgi_each_run(cmg_context *ctx, const char *what, cmg_size thr
     return CMG_OK;
 }
 
-/* cmgi_name_device: the launch of a kernel, so many lanes an index. */
+/* cmgi_name_device: the launch of a kernel with a number of lanes an index. */
 #define CMGI_EACH_RUN(name, args, lanes, call, ...)                                                \
     extern "C" cmg_status cmgi_##name##_device(cmg_context *ctx, cmg_size n, const args *a)        \
     {                                                                                              \

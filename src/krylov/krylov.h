@@ -35,11 +35,10 @@ typedef struct cmgi_linear_system {
     /* nested iteration in place of C in the first step of semi-iteration; NULL: C there, too */
     cmg_status (*nested)(void *user, const void *r, void *z);
     /* C or nested iteration and the step of semi-iteration of one column that takes z, which is not
-     * stored; *taken = false, and nothing is done, where that cannot be. NULL = it never can */
+     * stored; *taken = false, and nothing is done, where that cannot be; *notes: C notes the step
+     * before, where that leaves the parts of (r, r). NULL = it never can */
     cmg_status (*stepped)(void *user, bool nested, const void *r, const cmgi_semi_update *step,
-                          bool *taken);
-    /* Whether C then notes the step before, where that leaves the parts of (r, r) */
-    bool (*notes)(void *user);
+                          bool *taken, bool *notes);
     cmg_precision precision; /* of the vectors that C takes and gives */
     bool exact_rz;           /* CG takes (r, z) with r as it is, not as C is given it */
     bool recordable; /* the functions do nothing but backend operations: they may go into a graph */

@@ -60,8 +60,9 @@ static cmg_status advance(cmgi_krylov *k, bool nested, bool fresh)
                            .post = k->ahead == 1 ? cmgi_krylov_post(k) : NULL,
                            .semi = semi_of(k)};
     bool taken = false;
+    bool notes = false;
     CMGI_TRY(s->stepped != NULL && s->columns == 1
-                 ? s->stepped(s->user, nested, k->rounded, &step, &taken)
+                 ? s->stepped(s->user, nested, k->rounded, &step, &taken, &notes)
                  : CMG_OK);
     if (!taken) {
         CMGI_TRY(nested ? s->nested(s->user, k->rounded, k->image) : cmgi_krylov_image(k));
@@ -71,7 +72,7 @@ static cmg_status advance(cmgi_krylov *k, bool nested, bool fresh)
         CMGI_TRY(s->residual_rounded(s->user, k->b, k->x, norm.single, &norm.parts));
     }
     k->squares = (cmgi_addends){0};
-    if (taken && norm.parts.count > 0 && k->ahead > 1 && s->notes(s->user)) {
+    if (notes && norm.parts.count > 0 && k->ahead > 1) {
         k->squares = norm.parts;
         return CMG_OK;
     }

@@ -60,19 +60,36 @@ static cmg_status check_lengths(const cmgi_cycle *cycle)
     return CMG_OK;
 }
 
-/* Memory for the parts of (r, z), where the last step leaves them; the smallest step that leaves
- * processors free beside it. */
+/* The last step where it is an up half, or NULL. */
+static const cmgi_step *last_up(const cmgi_cycle *cycle)
+{
+    const cmgi_step *last = cycle->nsteps > 0 ? &cycle->steps[cycle->nsteps - 1] : NULL;
+    return last != NULL && last->kind == CMGI_STEP_UP ? last : NULL;
+}
+
+bool cmgi_cycle_takes_step(const cmgi_cycle *cycle)
+{
+    const cmgi_step *last = last_up(cycle);
+    return last != NULL && cmgi_half_steps(cycle->ctx, last->halves, last->stages);
+}
+
+/* The last half down in tiles, the smallest: it leaves processors free for a note beside it. */
+static int step_that_notes(const cmgi_cycle *cycle)
+{
+    const cmgi_step *steps = cycle->steps;
+    int s = cmgi_cycle_takes_step(cycle) ? cycle->nsteps - 1 : CMGI_NONE;
+    while (s != CMGI_NONE &&
+           (steps[s].kind != CMGI_STEP_DOWN || cmgi_half_dots(cycle->ctx, steps[s].halves) == 0)) {
+        s = s > 0 ? s - 1 : CMGI_NONE;
+    }
+    return s;
+}
+
+/* Memory for the parts of (r, z), where the last step leaves them. */
 static cmg_status reserve_dots(cmgi_cycle *cycle)
 {
-    const cmgi_step *last = &cycle->steps[cycle->nsteps - 1];
-    cycle->notes = CMGI_NONE;
-    for (int s = 0; s < cycle->nsteps; ++s) {
-        const cmgi_step *step = &cycle->steps[s];
-        if (step->kind == CMGI_STEP_DOWN && cmgi_half_dots(cycle->ctx, step->halves) > 0) {
-            cycle->notes = s;
-        }
-    }
-    if (cycle->nsteps == 0 || last->kind != CMGI_STEP_UP || last->b != cycle->input) {
+    const cmgi_step *last = last_up(cycle);
+    if (last == NULL || last->b != cycle->input) {
         return CMG_OK;
     }
     cycle->left.count = cmgi_half_dots(cycle->ctx, last->halves);
@@ -104,6 +121,7 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
     CMGI_TRY(cmgi_pass_exchange(made, plan->levels));
     CMGI_TRY(cmgi_chain_reserve(made));
     CMGI_TRY(reserve_dots(made));
+    made->notes = step_that_notes(made);
     CMGI_TRY(check_lengths(made));
     *cycle = cmgi_pass_on(&made);
     return CMG_OK;
@@ -150,6 +168,8 @@ static cmgi_writeback writeback_of(const cmgi_cycle *cycle, const cmgi_step *ste
 static cmg_status run_half(const cmgi_cycle *cycle, const cmgi_step *step, const void *r, void *z)
 {
     const bool up = step->kind == CMGI_STEP_UP;
+    const bool last = up && step->out == cycle->output;
+    const bool notes = step - cycle->steps == cycle->notes;
     cmgi_half half = {.of = step->halves,
                       .up = up,
                       .stages = step->stages,
@@ -160,11 +180,8 @@ static cmg_status run_half(const cmgi_cycle *cycle, const cmgi_step *step, const
                       .e = address(cycle, step->c, r, z),
                       .out = address(cycle, up ? step->out : step->also, r, z),
                       .coarse = up ? NULL : address(cycle, step->out, r, z),
-                      .dots = up && step->out == cycle->output ? cycle->dots : NULL,
-                      .step =
-                          (up && step->out == cycle->output) || step - cycle->steps == cycle->notes
-                              ? cycle->step
-                              : NULL};
+                      .dots = last ? cycle->dots : NULL,
+                      .step = last || notes ? cycle->step : NULL};
     if (step->split) {
         half.part = CMGI_HALF_RIMS;
         CMGI_TRY(step->A->format->talk->aside(step->A));
@@ -230,13 +247,6 @@ cmg_status cmgi_cycle_run(void *user, const void *r, void *z)
         }
     }
     return CMG_OK;
-}
-
-bool cmgi_cycle_takes_step(const cmgi_cycle *cycle)
-{
-    const cmgi_step *last = &cycle->steps[cycle->nsteps - 1];
-    return cycle->nsteps > 0 && last->kind == CMGI_STEP_UP &&
-           cmgi_half_steps(cycle->ctx, last->halves, last->stages);
 }
 
 cmg_status cmgi_cycle_run_step(cmgi_cycle *cycle, const void *r, const cmgi_semi_update *step,

@@ -71,19 +71,13 @@ static cmg_status nested(void *user, const void *r, void *z)
     return run(user, ((const cmgi_multigrid *)user)->nested, r, z);
 }
 
-/* Not where z is projected. */
+/* Cycles in fp32 alone can, whose z is not projected. */
 static cmg_status stepped(void *user, bool nested, const void *r, const cmgi_semi_update *step,
-                          bool *taken)
+                          bool *taken, bool *notes)
 {
     const cmgi_multigrid *mg = user;
-    return mg->levels.nullspace.count == 0
-               ? cmgi_cycle_run_step(nested ? mg->nested : mg->cycle, r, step, taken)
-               : CMG_OK;
-}
-
-static bool notes(void *user)
-{
-    return ((const cmgi_multigrid *)user)->cycle->notes != CMGI_NONE;
+    *notes = mg->cycle->notes != CMGI_NONE;
+    return cmgi_cycle_run_step(nested ? mg->nested : mg->cycle, r, step, taken);
 }
 
 /*
@@ -144,7 +138,6 @@ static cmg_status create_krylov(cmgi_multigrid *mg, cmg_krylov method)
                                        .precondition = precondition,
                                        .nested = mg->nested != NULL ? nested : NULL,
                                        .stepped = stepped,
-                                       .notes = notes,
                                        .precision = cmgi_cycle_precision(mg->cycle),
                                        .exact_rz = mg->levels.count == 1,
                                        .recordable = true};

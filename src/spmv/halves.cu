@@ -1,6 +1,7 @@
 /* Halves of a cycle on a box: which kernel, and how its blocks are cut (halves.cuh). */
 #include "spmv/halves_down.cuh"
 #include "spmv/halves_tile.cuh"
+#include "spmv/halves_up.cuh"
 
 #include "core/each.h"
 

@@ -80,7 +80,7 @@ cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_bo
 cmg_status cmgi_half_run(cmg_context *ctx, const cmgi_half *half);
 /* Parts of (b, z) that an up half can leave; 0 = none. */
 cmg_size cmgi_half_dots(const cmg_context *ctx, const cmgi_halves *halves);
-/* Whether an up half of so many stages can take the step of semi-iteration (core/backend.h). */
+/* Whether an up half of `stages` can take the step of semi-iteration (core/backend.h). */
 bool cmgi_half_steps(const cmg_context *ctx, const cmgi_halves *halves, int stages);
 void cmgi_halves_clear(cmgi_halves *halves);
 /* Planes of the box; positions of a plane of the fine or the coarse one; entries that a rank has of

@@ -13,7 +13,7 @@
 enum { SAMPLE = 512, SAMPLE_SMALL = 64, SMALL = 512, PLANE = 8 };
 
 /* Some rows of a matrix: `many` of all, fewer of a small one, a neighbour of each, and of each
- * first plane one in PLANE of so many. */
+ * first plane one in PLANE of these. */
 typedef struct sample {
     cmgi_csr rows;
     int many;
