@@ -6,6 +6,7 @@
 #include "csr/place.h"
 #include "spmv/blocks.h"
 #include "spmv/box.h"
+#include "spmv/mirror.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/packed_plan.h"
 #include "spmv/stencil.h"
@@ -312,6 +313,15 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     return C->block > 1 ? build_blocks(A, from->csr) : build_from(A, from, NULL);
 }
 
+static cmg_status finish(cmg_matrix *A)
+{
+    CMGI_CUDA_ONLY(find, cmgi_mirror_find);
+    const cmgi_compressed *C = A->data;
+    CMGI_TRY(find != NULL && cmgi_on_cuda(A->ctx) ? find(A) : CMG_OK);
+    A->squares = C->mirror != NULL ? C->mirror->blocks : A->squares;
+    return CMG_OK;
+}
+
 /* The kernels for a CSR on the device know rows that fit into shared memory. */
 static bool takes_device(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {
@@ -327,6 +337,10 @@ static void destroy(cmg_matrix *A)
         return;
     }
     A->values = C->p.borrowed ? NULL : A->values;
+    CMGI_CUDA_ONLY(free_mirror, cmgi_mirror_free);
+    if (free_mirror != NULL) {
+        free_mirror(ctx, C->mirror);
+    }
     cmgi_template_slices_free(ctx, C);
     cmgi_packed_slices_free(ctx, &C->p);
     CMGI_FREE_DEVICE(ctx, C->ref, C->diagonal);
@@ -370,6 +384,7 @@ const cmgi_format cmgi_format_compressed = {.id = CMG_FORMAT_COMPRESSED,
                                             .at_least = true,
                                             .bytes = least_bytes,
                                             .build = build,
+                                            .finish = finish,
                                             .takes_device = takes_device,
                                             .refresh_cuda = CMGI_CUDA_FN(cmgi_packed_refresh_cuda),
                                             .map_cuda = CMGI_CUDA_FN(cmgi_packed_map_cuda),

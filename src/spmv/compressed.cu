@@ -9,6 +9,7 @@
 extern "C" {
 #include "spmv/columns.h"
 #include "spmv/box.h"
+#include "spmv/mirror.h"
 #include "spmv/stencil.h"
 }
 
@@ -49,6 +50,9 @@ extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_
     }
     if (C->t.box != NULL) {
         return cmgi_march_spmv_cuda(A, w, x);
+    }
+    if (C->mirror != NULL && w->dots == NULL) {
+        return cmgi_mirror_spmv_cuda(A, w, x);
     }
     if (!done && C->t.stencil != NULL) {
         CMGI_TRY(cmgi_stencil_spmv_cuda(A, w, x, &done));

@@ -102,6 +102,8 @@ typedef struct cmgi_compressed {
                         row, of full blocks a row of a block */
     cmgi_template_slices t;
     cmgi_packed_slices p;
+    struct cmgi_mirror *mirror; /* on a GPU: the matrix once more, by its upper half (mirror.h);
+                                   NULL = it has none */
 } cmgi_compressed;
 
 /* Values of an entry. */

@@ -1,8 +1,6 @@
 /* Products with the matrix of a box: what is launched. The kernel is in march.cuh. */
 #include "spmv/march.cuh"
 
-#include <climits>
-
 extern "C" {
 #include "spmv/box.h"
 }
@@ -33,55 +31,25 @@ struct shape {
 
 enum { EVEN_ROWS = 1 << 22 };
 
-/* Blocks across a plane, then chunks of planes. */
-typedef struct cut {
-    dim3 grid;
-    int chunk;
-} cut;
-
-static int parts_of(int n, int each)
-{
-    return (n + each - 1) / each;
-}
-
-/* Planes of a block in 3D, of which it reads three beside them: those that take least time if
- * `resident` blocks work at once. */
-static int best_chunk(int planes, int across, int resident)
-{
-    enum { LEAST = 3, BESIDE = 3 };
-    int best = planes;
-    long long least = LLONG_MAX;
-    for (int parts = 1; parts <= parts_of(planes, LEAST); ++parts) {
-        const int chunk = parts_of(planes, parts);
-        const long long rounds = ((long long)across * parts + resident - 1) / resident;
-        if (rounds * (chunk + BESIDE) < least) {
-            least = rounds * (chunk + BESIDE);
-            best = chunk;
-        }
-    }
-    return best;
-}
-
 /* In 2D eight lines a block are best, fewer where there are few blocks. */
 static int best_lines(int lines)
 {
     enum { MOST = 8, LEAST = 2, PARTS = 128 };
-    const int chunk = parts_of(lines, PARTS);
+    const int chunk = march_parts(lines, PARTS);
     return chunk < LEAST ? LEAST : chunk < MOST ? chunk : MOST;
 }
 
 template <typename T, unsigned READS, int DIM, bool EVEN>
-static cut cut_box(const cmg_context *ctx, const cmgi_box *box)
+static march_cut cut_box(const cmg_context *ctx, const cmgi_box *box)
 {
     typedef shape<T, READS, DIM, EVEN> s;
     const int beside = s::LINES * s::WARPS;
-    const int x = parts_of(box->size[0], MARCH_OWN * (DIM == 3 ? 1 : beside));
-    const int y = DIM == 3 ? parts_of(box->size[1], beside) : 1;
-    const int planes = box->size[DIM - 1];
-    const int chunk = DIM == 2
-                          ? best_lines(planes)
-                          : best_chunk(planes, x * y, s::BLOCKS * cmgi_device_of(ctx)->processors);
-    return cut{dim3((unsigned)x, (unsigned)y, (unsigned)parts_of(planes, chunk)), chunk};
+    if (DIM == 3) {
+        return march_cut_of(ctx, box->size, beside, s::BLOCKS);
+    }
+    const int x = march_parts(box->size[0], MARCH_OWN * beside);
+    const int chunk = best_lines(box->size[1]);
+    return march_cut{dim3((unsigned)x, 1, (unsigned)march_parts(box->size[1], chunk)), chunk};
 }
 
 template <typename T>
@@ -107,7 +75,7 @@ template <typename T, cmgi_wb_kind KIND, unsigned READS, int DIM, bool EVEN>
 static cmg_status run(cmg_context *ctx, const cmgi_box *box, march_args<T> a)
 {
     typedef shape<T, READS, DIM, EVEN> s;
-    const cut c = cut_box<T, READS, DIM, EVEN>(ctx, box);
+    const march_cut c = cut_box<T, READS, DIM, EVEN>(ctx, box);
     a.chunk = c.chunk;
     return CMGI_RUN_EARLY(
         ctx, c.grid, s::WARPS * CMGI_WARP, 0,
@@ -136,21 +104,8 @@ extern "C" cmg_status cmgi_march_spmv_cuda(const cmg_matrix *A, const cmgi_write
     return cmgi_select(A, w, x, [&](auto zero, auto kind, const auto &f, const auto *of) {
         using T = decltype(zero);
         const march_args<T> a = arguments_of<T>(box, f, of);
-        if constexpr (kind == CMGI_WB_SCALED) {
-            if constexpr (sizeof(T) == sizeof(double)) {
-                if (f.dots != NULL) {
-                    return run_reads<T, kind, MARCH_DOTS>(ctx, box, a);
-                }
-            }
-            return run_reads<T, kind, 0>(ctx, box, a);
-        } else if constexpr (kind == CMGI_WB_SUM) {
-            return f.d != NULL ? run_reads<T, kind, MARCH_C | MARCH_D>(ctx, box, a)
-                               : run_reads<T, kind, MARCH_C>(ctx, box, a);
-        } else {
-            return f.c == of && f.d != NULL && f.e == NULL
-                       ? run_reads<T, kind, MARCH_B | MARCH_D>(ctx, box, a)
-                       : run_reads<T, kind, MARCH_ANY>(ctx, box, a);
-        }
+        return march_reads<T, kind>(
+            f, of, [&](auto reads) { return run_reads<T, kind, reads>(ctx, box, a); });
     });
 }
 
@@ -188,8 +143,8 @@ extern "C" cmg_status cmgi_march_residual_cuda(const cmg_matrix *A, const double
 extern "C" cmg_size cmgi_march_sums(const cmg_matrix *A, bool rounded)
 {
     const cmgi_box *box = ((const cmgi_compressed *)A->data)->t.box;
-    const cut c = box->dims == 2 ? cut_box<double, MARCH_DOTS, 2, false>(A->ctx, box)
-                  : rounded      ? cut_box<double, MARCH_C | MARCH_ROUNDED, 3, false>(A->ctx, box)
-                                 : cut_box<double, MARCH_DOTS, 3, false>(A->ctx, box);
+    const march_cut c = box->dims == 2 ? cut_box<double, MARCH_DOTS, 2, false>(A->ctx, box)
+                        : rounded ? cut_box<double, MARCH_C | MARCH_ROUNDED, 3, false>(A->ctx, box)
+                                  : cut_box<double, MARCH_DOTS, 3, false>(A->ctx, box);
     return (cmg_size)c.grid.x * c.grid.y * c.grid.z;
 }

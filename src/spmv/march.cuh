@@ -17,6 +17,8 @@
 #include "core/pack.cuh"
 #include "spmv/spmv.cuh"
 
+#include <climits>
+
 enum { MARCH_OWN = 30 /* positions of a warp in a line */ };
 
 /* What a write-back reads, and whether x . y is left. */
@@ -30,6 +32,9 @@ enum {
     MARCH_ROUNDED = 32,                                /* y . y, and y in fp32 */
     MARCH_DIRECTION = 64 /* x is formed on the way, z + beta x, and stored */
 };
+
+template <unsigned READS>
+using march_reading = std::integral_constant<unsigned, READS>;
 
 template <typename T>
 struct march_args {
@@ -295,5 +300,65 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) march_kernel(const march_a
             a.f.dots[((cmg_size)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x] =
                 dot;
         }
+    }
+}
+
+/* ------------------------------------------------------------------ launches */
+
+/* Blocks across a plane, then chunks of planes. */
+struct march_cut {
+    dim3 grid;
+    int chunk;
+};
+
+static inline int march_parts(int n, int each)
+{
+    return (n + each - 1) / each;
+}
+
+/*
+ * Of a box of three dimensions, with `beside` lines a block: planes of a block, of which it reads
+ * three beside them, are those that take least time if `resident` blocks a multiprocessor work at
+ * once.
+ */
+static inline march_cut march_cut_of(const cmg_context *ctx, const int (&size)[3], int beside,
+                                     int resident)
+{
+    enum { LEAST = 3, BESIDE = 3 };
+    const int planes = size[2];
+    const dim3 across((unsigned)march_parts(size[0], MARCH_OWN),
+                      (unsigned)march_parts(size[1], beside));
+    const long long blocks = (long long)across.x * across.y;
+    const int at_once = resident * cmgi_device_of(ctx)->processors;
+    int best = planes;
+    long long least = LLONG_MAX;
+    for (int parts = 1; parts <= march_parts(planes, LEAST); ++parts) {
+        const int chunk = march_parts(planes, parts);
+        const long long rounds = (blocks * parts + at_once - 1) / at_once;
+        if (rounds * (chunk + BESIDE) < least) {
+            least = rounds * (chunk + BESIDE);
+            best = chunk;
+        }
+    }
+    return march_cut{dim3(across.x, across.y, (unsigned)march_parts(planes, best)), best};
+}
+
+/* run(reads) with what the write-back f reads, a constant. */
+template <typename T, cmgi_wb_kind KIND, typename F>
+static cmg_status march_reads(const typename cmgi_wb_of<T>::type &f, const T *x, const F &run)
+{
+    if constexpr (KIND == CMGI_WB_SCALED) {
+        if constexpr (sizeof(T) == sizeof(double)) {
+            if (f.dots != NULL) {
+                return run(march_reading<MARCH_DOTS>());
+            }
+        }
+        return run(march_reading<0>());
+    } else if constexpr (KIND == CMGI_WB_SUM) {
+        return f.d != NULL ? run(march_reading<MARCH_C | MARCH_D>())
+                           : run(march_reading<MARCH_C>());
+    } else {
+        return f.c == x && f.d != NULL && f.e == NULL ? run(march_reading<MARCH_B | MARCH_D>())
+                                                      : run(march_reading<MARCH_ANY>());
     }
 }

@@ -1,5 +1,6 @@
 /* The matrix handle: life, new values, and the one product that all others are. */
 #include "spmv/box.h"
+#include "spmv/mirror.h"
 #include "spmv/columns.h"
 
 #include "core/ranks.h"
@@ -233,7 +234,8 @@ cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y
 
 bool cmgi_matrix_forms(const cmg_matrix *A)
 {
-    return cmgi_matrix_rounds(A) && cmgi_matrix_box(A)->dims == 3;
+    const cmgi_box *box = cmgi_matrix_box(A);
+    return box != NULL && box->dims == 3 && cmgi_matrix_rounds(A);
 }
 
 cmg_status cmgi_matrix_apply_formed(const cmg_matrix *A, const cmgi_direction *p, double *y,
@@ -250,13 +252,15 @@ cmg_status cmgi_matrix_apply_formed(const cmg_matrix *A, const cmgi_direction *p
 
 bool cmgi_matrix_rounds(const cmg_matrix *A)
 {
-    return cmgi_on_cuda(A->ctx) && A->dots != NULL && cmgi_matrix_box(A) != NULL;
+    return cmgi_on_cuda(A->ctx) && A->dots != NULL && A->squares > 0;
 }
 
 cmg_status cmgi_matrix_residual_rounded(const cmg_matrix *A, const double *b, const double *x,
                                         float *r, cmgi_addends *squares)
 {
-    CMGI_CUDA_ONLY(march, cmgi_march_residual_cuda);
+    CMGI_CUDA_ONLY(of_box, cmgi_march_residual_cuda);
+    CMGI_CUDA_ONLY(of_mirror, cmgi_mirror_residual_cuda);
+    __typeof__(of_box) march = cmgi_matrix_box(A) != NULL ? of_box : of_mirror;
     const bool rounds = march != NULL && cmgi_matrix_rounds(A);
     *squares = (cmgi_addends){A->dots, rounds ? A->squares : 0};
     return rounds ? march(A, b, x, r, A->dots) : CMG_OK;
