@@ -318,7 +318,11 @@ static cmg_status finish(cmg_matrix *A)
     CMGI_CUDA_ONLY(find, cmgi_mirror_find);
     const cmgi_compressed *C = A->data;
     CMGI_TRY(find != NULL && cmgi_on_cuda(A->ctx) ? find(A) : CMG_OK);
-    A->squares = C->mirror != NULL ? C->mirror->blocks : A->squares;
+    if (C->mirror != NULL) {
+        A->sums = A->squares = C->mirror->blocks;
+        A->reads = C->mirror->bytes;
+        A->bytes += C->mirror->bytes;
+    }
     return CMG_OK;
 }
 

@@ -51,7 +51,7 @@ extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_
     if (C->t.box != NULL) {
         return cmgi_march_spmv_cuda(A, w, x);
     }
-    if (C->mirror != NULL && w->dots == NULL) {
+    if (C->mirror != NULL) {
         return cmgi_mirror_spmv_cuda(A, w, x);
     }
     if (!done && C->t.stencil != NULL) {

@@ -143,6 +143,53 @@ struct march_tile {
     }
 };
 
+/* What the rows before plane z have beside them. */
+template <typename T, unsigned READS, int RY, typename TILE>
+__device__ __forceinline__ void march_beside(const march_args<T> &a, const TILE &t, int z,
+                                             march_rows<T, RY> &rows)
+{
+    const unsigned owns = z > t.first && z <= t.end ? t.owns : 0;
+    const bool all = READS != MARCH_ANY;
+#pragma unroll
+    for (int j = 0; j < RY; ++j) {
+        const bool mine = (owns >> j & 1) != 0;
+        const cmg_size i = t.begin + (z - 1) * a.apart + j * t.apart;
+        rows.b[j] = (READS & MARCH_B) != 0 && mine && (all || a.f.b != NULL) ? a.f.b[i] : T(0);
+        rows.c[j] = (READS & MARCH_C) != 0 && mine ? a.f.c[i] : T(0);
+        rows.d[j] = (READS & MARCH_D) != 0 && mine && (all || a.f.d != NULL) ? a.f.d[i] : a.d;
+        rows.e[j] = (READS & MARCH_E) != 0 && mine && (all || a.f.e != NULL) ? a.f.e[i] : T(0);
+    }
+}
+
+/* Row j of plane z - 1, whose x is `own`, is complete; what it gives to a sum that is left. */
+template <typename T, cmgi_wb_kind KIND, unsigned READS, int RY, typename TILE>
+__device__ __forceinline__ double march_finish(const march_args<T> &a, const TILE &t, int z, int j,
+                                               const march_rows<T, RY> &w, T own, T sum)
+{
+    const cmg_size i = t.begin + (z - 1) * a.apart + j * t.apart;
+    const T c = KIND == CMGI_WB_MOMENTUM && (READS & MARCH_C) == 0 ? own : w.c[j];
+    if (z <= t.first || (t.owns >> j & 1) == 0) {
+        return 0;
+    }
+    const T y = cmgi_join<KIND>(a.f, w.b[j], c, w.d[j], w.e[j], sum);
+    if ((READS & MARCH_ROUNDED) != 0) {
+        a.rounded[i] = (float)y;
+        return (double)y * (double)y;
+    }
+    a.f.y[i] = y;
+    return (READS & MARCH_DOTS) != 0 ? (double)sum * (double)own : 0;
+}
+
+/* The sum of a block, where it is left. */
+template <int THREADS, typename T>
+__device__ __forceinline__ void march_leave(const march_args<T> &a, double sum)
+{
+    const double dot = cmgi_block_sum<THREADS>(sum);
+    if (threadIdx.x == 0) {
+        a.f.dots[((cmg_size)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x] = dot;
+    }
+}
+
 /* A warp on its way. */
 template <typename T, cmgi_wb_kind KIND, unsigned READS, int DIM, bool EVEN, int RY, int PF>
 struct march {
@@ -161,10 +208,7 @@ struct march {
                                          march_rows<T, RY> &rows)
     {
         const cmg_size here = t.begin + z * a.apart;
-        const cmg_size at = here - a.apart;
         const unsigned reads = z >= 0 && z <= t.last ? t.reads : 0;
-        const unsigned owns = z > t.first && z <= t.end ? t.owns : 0;
-        const bool all = READS != MARCH_ANY;
 #pragma unroll
         for (int j = 0; j < tile::LINES; ++j) {
             const cmg_size i = here + (j - tile::FIRST) * t.apart;
@@ -174,15 +218,7 @@ struct march {
                 to.z[j] = there ? __ldg((const float *)a.direction.z + i) : 0;
             }
         }
-#pragma unroll
-        for (int j = 0; j < RY; ++j) {
-            const bool mine = (owns >> j & 1) != 0;
-            const cmg_size i = at + j * t.apart;
-            rows.b[j] = (READS & MARCH_B) != 0 && mine && (all || a.f.b != NULL) ? a.f.b[i] : T(0);
-            rows.c[j] = (READS & MARCH_C) != 0 && mine ? a.f.c[i] : T(0);
-            rows.d[j] = (READS & MARCH_D) != 0 && mine && (all || a.f.d != NULL) ? a.f.d[i] : a.d;
-            rows.e[j] = (READS & MARCH_E) != 0 && mine && (all || a.f.e != NULL) ? a.f.e[i] : T(0);
-        }
+        march_beside<T, READS, RY>(a, t, z, rows);
     }
     /* x of plane z, stored where it is this warp's. */
     __device__ __forceinline__ void form(const march_args<T> &a, const tile &t, int z, plane &p)
@@ -223,23 +259,6 @@ struct march {
             }
         }
     }
-    /* The rows of plane z - 1 are complete. */
-    __device__ __forceinline__ void finish(const march_args<T> &a, const tile &t, int z, int j,
-                                           const march_rows<T, RY> &w, T sum)
-    {
-        const cmg_size i = t.begin + (z - 1) * a.apart + j * t.apart;
-        const T c = KIND == CMGI_WB_MOMENTUM && (READS & MARCH_C) == 0 ? own[j] : w.c[j];
-        if (z > t.first && (t.owns >> j & 1) != 0) {
-            const T y = cmgi_join<KIND>(a.f, w.b[j], c, w.d[j], w.e[j], sum);
-            if ((READS & MARCH_ROUNDED) != 0) {
-                a.rounded[i] = (float)y;
-                dot += (double)y * (double)y;
-            } else {
-                a.f.y[i] = y;
-                dot += (READS & MARCH_DOTS) != 0 ? (double)sum * (double)own[j] : 0;
-            }
-        }
-    }
     __device__ __forceinline__ void step(const march_args<T> &a, const tile &t, int z, plane &p,
                                          const march_rows<T, RY> &w)
     {
@@ -250,7 +269,7 @@ struct march {
         sums_of(a, p.x, sum);
 #pragma unroll
         for (int j = 0; j < RY; ++j) {
-            finish(a, t, z, j, w, mid[j] + sum[j].v[0]);
+            dot += march_finish<T, KIND, READS, RY>(a, t, z, j, w, own[j], mid[j] + sum[j].v[0]);
             mid[j] = low[j] + sum[j].v[1];
             low[j] = sum[j].v[2];
             own[j] = p.x[j + tile::FIRST];
@@ -295,11 +314,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) march_kernel(const march_a
         note_before<WARPS * 32>(a.direction);
     }
     if ((READS & (MARCH_DOTS | MARCH_ROUNDED)) != 0) {
-        const double dot = cmgi_block_sum<WARPS * 32>(m.dot);
-        if (threadIdx.x == 0) {
-            a.f.dots[((cmg_size)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x] =
-                dot;
-        }
+        march_leave<WARPS * 32>(a, m.dot);
     }
 }
 

@@ -198,7 +198,7 @@ size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns)
     const size_t k = columns > 1 ? (size_t)columns : 1;
     const bool d = kind == CMGI_WB_JACOBI || kind == CMGI_WB_MOMENTUM || kind == CMGI_WB_FROM_ZERO;
     const size_t by_column = (size_t)vectors[kind] - d; /* one d serves all */
-    return A->bytes + (size_t)A->cols * value * k +
+    return (k == 1 && A->reads > 0 ? A->reads : A->bytes) + (size_t)A->cols * value * k +
            (size_t)A->rows * value * (by_column * k + (d ? 1 : 0));
 }
 

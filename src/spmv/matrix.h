@@ -108,6 +108,7 @@ struct cmg_matrix {
     cmg_size nnz;        /* entries of the CSR */
     cmg_size stored;     /* entries in storage, padding included */
     size_t bytes;        /* storage read by one product */
+    size_t reads;        /* of them a product of one column, 0 = all */
     void *values;        /* `stored` values in the backend's memory */
     cmg_size *value_map; /* nnz: storage position of CSR entry k, in the backend's memory; NULL
                             unless keep_map, and where the format has its own */

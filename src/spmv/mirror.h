@@ -13,6 +13,8 @@
  * a_ij and a_ji count as equal if they differ by a few units in the last place, of themselves or of
  * the diagonal: a_ij of the upper half then stands for both, and what a row sum loses by that goes
  * to the diagonal.
+ *
+ * A matrix under keep_map has none.
  */
 #pragma once
 #include "spmv/compressed.h"
@@ -23,7 +25,8 @@ typedef struct cmgi_mirror {
     int size[3];
     void *values;
     float *diagonal; /* of values in fp16, else NULL: it is entry 0 */
-    cmg_size blocks; /* of a residual that is rounded */
+    size_t bytes;
+    cmg_size blocks; /* parts of x . A x, or of (r, r), that a product leaves */
     bool other;      /* an entry is none of a neighbour, or not that of its mirror image */
 } cmgi_mirror;
 
@@ -33,7 +36,9 @@ typedef struct cmgi_mirror {
  * Cost  of a matrix that looks like one two passes over its values, and two waits of the host.
  */
 cmg_status cmgi_mirror_find(cmg_matrix *A);
-/* y = writeback(A x) of one column, without inner products. */
+/* Parts of a sum that a product in fp64 leaves. */
+cmg_size cmgi_mirror_blocks(const cmg_context *ctx, const cmgi_mirror *mirror);
+/* y = writeback(A x) of one column. */
 cmg_status cmgi_mirror_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 /* In fp64: r = b - A x, stored in fp32, and parts of (r, r). */
 cmg_status cmgi_mirror_residual_cuda(const cmg_matrix *A, const double *b, const double *x,

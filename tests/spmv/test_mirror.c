@@ -99,6 +99,14 @@ static void check_products(const cmgi_csr *A, cmg_precision precision, cmg_value
         }
         CHECK(worst <= 1e-7);
         CHECK_NEAR(read_sum(squares.at, squares.count), exact, 1e-13 * exact);
+        double dot = 0;
+        double magnitude = 0;
+        for (cmg_size i = 0; i < n; ++i) {
+            dot += value[X][i] * sum[i];
+            magnitude += fabs(value[X][i]) * size[i];
+        }
+        CHECK_OK(cmgi_matrix_apply_dot(M, v[X], v[Y], NULL, &squares));
+        CHECK_NEAR(read_sum(squares.at, squares.count), dot, 4e-14 * magnitude);
     } else {
         CHECK(precision == CMG_FP32 || !cmgi_on_cuda(ctx));
     }
