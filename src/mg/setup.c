@@ -4,6 +4,7 @@
  * pattern.
  */
 #include "mg/multigrid.h"
+#include "spmv/columns.h"
 
 #include <math.h>
 
@@ -162,6 +163,10 @@ static cmg_status build_finest(cmgi_multigrid *mg)
     cmgi_threads_adapt(mg->ctx);
     options.twin = after && mg->options.precision == CMG_FP32 ? &twin : NULL;
     CMGI_TRY(cmgi_level_matrix(h, 0, &options, outer, &mg->levels.level[0]));
+    if (!after) {
+        cmgi_columns_release(mg->levels.A);
+        cmgi_columns_release(mg->levels.level[0].A);
+    }
     return after ? build_outer(mg, &options.matrix, options.twin) : CMG_OK;
 }
 
@@ -216,6 +221,7 @@ static cmg_status other_levels(cmgi_multigrid *mg)
         CMGI_TRY(cmgi_progress(mg->ctx, "building levels", l, cmgi_multigrid_levels(mg)));
         cmgi_threads_adapt(mg->ctx);
         CMGI_TRY(cmgi_level_matrix(h, l, &options, NULL, &mg->levels.level[l]));
+        cmgi_columns_release(mg->levels.level[l].A);
     }
     return CMG_OK;
 }

@@ -4,6 +4,7 @@
 #include "core/blocks.h"
 #include "core/search.h"
 #include "spmv/cpu_kernels.h"
+#include "spmv/mirror.h"
 
 #include <assert.h>
 
@@ -52,10 +53,22 @@ static cmg_size room_for(cmg_size n)
 
 cmg_status cmgi_columns_reserve(const cmg_matrix *A, int columns)
 {
+    CMGI_CUDA_ONLY(restore, cmgi_mirror_restore);
+    if (columns > 1 && restore != NULL && A->format->id == CMG_FORMAT_COMPRESSED) {
+        return restore((cmg_matrix *)(uintptr_t)A);
+    }
     const cmg_size values = room_for(A->cols) + (APART_ARRAYS - 1) * room_for(A->rows);
     return columns < 2 || A->apart == NULL || *A->apart != NULL
                ? CMG_OK
                : cmgi_alloc_device(A->ctx, values, sizeof **A->apart, A->apart);
+}
+
+void cmgi_columns_release(cmg_matrix *A)
+{
+    CMGI_CUDA_ONLY(trim, cmgi_mirror_trim);
+    if (trim != NULL && A != NULL && A->format->id == CMG_FORMAT_COMPRESSED) {
+        trim(A);
+    }
 }
 
 cmg_status cmgi_columns_apart(const cmg_matrix *A, const cmgi_writeback *w, const void *x)

@@ -33,6 +33,8 @@ cmg_status cmgi_rows_cpu(const cmg_matrix *A, cmgi_rows rows, const cmg_size *pt
 /* Memory of A for products of several columns, where the format needs some: once, so that no
  * product allocates. */
 cmg_status cmgi_columns_reserve(const cmg_matrix *A, int columns);
+/* Frees what products of several columns alone read and cmgi_columns_reserve can make again. */
+void cmgi_columns_release(cmg_matrix *A);
 /* Column by column, for formats whose products serve one. */
 cmg_status cmgi_columns_apart(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 /* columns.cu */

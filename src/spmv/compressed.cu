@@ -46,6 +46,7 @@ extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_
         return cmgi_compressed_blocks_cuda(A, w, x);
     }
     if (w->columns > 1) {
+        CMGI_TRY(cmgi_columns_reserve(A, w->columns));
         return cmgi_compressed_columns_cuda(A, w, x);
     }
     if (C->t.box != NULL) {

@@ -43,4 +43,9 @@ cmg_status cmgi_mirror_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, c
 /* In fp64: r = b - A x, stored in fp32, and parts of (r, r). */
 cmg_status cmgi_mirror_residual_cuda(const cmg_matrix *A, const double *b, const double *x,
                                      float *r, double *dots);
+/* Frees the values of the packed slices, which products of one column do not read, unless another
+ * matrix shares them. */
+void cmgi_mirror_trim(cmg_matrix *A);
+/* Makes them again from the mirror, for products of several columns. */
+cmg_status cmgi_mirror_restore(cmg_matrix *A);
 void cmgi_mirror_free(cmg_context *ctx, cmgi_mirror *mirror);

@@ -3,6 +3,10 @@
 #include "spmv/mirror.cuh"
 #include "spmv/stored.cuh"
 
+extern "C" {
+#include "spmv/packed_plan.h"
+}
+
 enum { CENTRE = 13 /* of 27 neighbours, 9 (a + 1) + 3 (b + 1) + (c + 1) */ };
 
 /* The numbers of packed slices. */
@@ -109,14 +113,18 @@ struct given_row {
     {
         return e >= 0 && width > 0 ? m.from.raw(step * CMGI_SLICE + place(e)) : number(0);
     }
-    __device__ __forceinline__ int neighbour(int e) const
+    __device__ __forceinline__ int offset(int e) const
     {
         const uint8_t *codes = m.C.p.codes + m.C.p.code[p];
         const int code = bytes == 0   ? 0
                          : bytes == 1 ? codes[place(e)]
                          : bytes == 2 ? ((const uint16_t *)codes)[place(e)]
                                       : ((const int *)codes)[place(e)];
-        return neighbour_at(m.size, m.C.p.base[step + e] + code);
+        return m.C.p.base[step + e] + code;
+    }
+    __device__ __forceinline__ int neighbour(int e) const
+    {
+        return neighbour_at(m.size, offset(e));
     }
     __device__ __forceinline__ int column(const row_columns &columns, int k) const
     {
@@ -224,6 +232,36 @@ __global__ void __launch_bounds__(THREADS) lower_kernel(const making<T, VALUES> 
     }
 }
 
+/* Values of packed slices, which are the mirror's. */
+template <typename T, cmg_values VALUES>
+__global__ void __launch_bounds__(THREADS)
+    restore_kernel(const making<T, VALUES> m, typename upper_half<T, VALUES>::number *values)
+{
+    typedef cmgi_stored<T, VALUES> stored;
+    const given_row<T, VALUES> row(m);
+    const unsigned there = neighbours_of(m.size, row.i);
+    const int columns = row.p < m.C.p.count ? (int)(m.C.p.step[row.p + 1] - row.step) : 0;
+    unsigned left = there; /* not yet stored: the last column may come twice */
+    for (int e = 0; e < columns; ++e) {
+        const int k = row.width > 0 ? row.neighbour(e) : -1;
+        const bool has = k >= 0 && (left >> k & 1) != 0;
+        const cmg_size j = k < CENTRE && has ? row.i + row.offset(e) : row.i;
+        typename upper_half<T, VALUES>::number number = 0;
+        if (has && (k != CENTRE || VALUES == CMG_VALUES_FULL)) {
+            number = m.values[upper_half<T, VALUES>::place(j, abs(k - CENTRE))];
+            left &= ~(1U << k);
+        }
+        if constexpr (VALUES != CMG_VALUES_FULL) {
+            if (j != row.i) {
+                const float own = m.C.p.scale[row.p];
+                number = __half_as_ushort(
+                    __float2half_rn(stored::get(number) * m.C.p.scale[j / CMGI_SLICE] / own));
+            }
+        }
+        values[row.step * CMGI_SLICE + row.place(e)] = number;
+    }
+}
+
 /* The sides of the grid, by the offsets behind the diagonal of a slice near the middle: the first
  * that has all of them, which the first line of a plane has not. */
 __global__ void sides_kernel(const cmgi_compressed C, int *size)
@@ -260,17 +298,26 @@ __global__ void sides_kernel(const cmgi_compressed C, int *size)
 }
 
 template <typename T, cmg_values VALUES>
+static making<T, VALUES> describe(const cmg_matrix *A, const cmgi_mirror *mirror)
+{
+    making<T, VALUES> m = {};
+    m.C = *(const cmgi_compressed *)A->data;
+    m.from = {(decltype(m.from.values))A->values, m.C.p.rest};
+    memcpy(m.size, mirror->size, sizeof m.size);
+    m.values = (decltype(m.values))mirror->values;
+    m.diagonal = mirror->diagonal;
+    return m;
+}
+
+template <typename T, cmg_values VALUES>
 static cmg_status fill(const cmg_matrix *A, cmgi_mirror *mirror)
 {
     typedef typename upper_half<T, VALUES>::number number;
     cmg_context *ctx = A->ctx;
     const cmgi_compressed *C = (const cmgi_compressed *)A->data;
     cmgi_scratch scratch(ctx);
-    making<T, VALUES> m = {};
-    m.C = *C;
-    m.from = {(decltype(m.from.values))A->values, C->p.rest};
-    memcpy(m.size, mirror->size, sizeof m.size);
-    CMGI_TRY(scratch.take_zero(1, &m.other));
+    bool *other = NULL;
+    CMGI_TRY(scratch.take_zero(1, &other));
     CMGI_TRY(
         cmgi_alloc_device(ctx, C->p.count * CMGI_SLICE * UPPER, sizeof(number), &mirror->values));
     if (VALUES != CMG_VALUES_FULL) {
@@ -278,12 +325,12 @@ static cmg_status fill(const cmg_matrix *A, cmgi_mirror *mirror)
     }
     mirror->bytes = (size_t)(C->p.count * CMGI_SLICE) * UPPER * sizeof(number) +
                     (mirror->diagonal != NULL ? (size_t)C->rows * sizeof *mirror->diagonal : 0);
-    m.values = (number *)mirror->values;
-    m.diagonal = mirror->diagonal;
+    making<T, VALUES> m = describe<T, VALUES>(A, mirror);
+    m.other = other;
     const dim3 grid = cmgi_grid(C->rows, THREADS);
     CMGI_TRY(CMGI_RUN(ctx, grid, THREADS, 0, upper_kernel<T, VALUES>, m));
     CMGI_TRY(CMGI_RUN(ctx, grid, THREADS, 0, lower_kernel<T, VALUES>, m));
-    const cmgi_read flag = {&mirror->other, m.other, sizeof *m.other};
+    const cmgi_read flag = {&mirror->other, other, sizeof *other};
     return cmgi_read_each(ctx, &flag, 1);
 }
 
@@ -346,4 +393,46 @@ extern "C" cmg_status cmgi_mirror_find(cmg_matrix *A)
         cmgi_mirror_free(ctx, mirror);
     }
     return status;
+}
+
+extern "C" void cmgi_mirror_trim(cmg_matrix *A)
+{
+    cmgi_compressed *C = (cmgi_compressed *)A->data;
+    const bool own = C->p.rest == NULL && !C->p.borrowed &&
+                     (A->options.precision == CMG_FP64 || C->p.kind != CMG_VALUES_FULL);
+    if (own && C->mirror != NULL && A->values != NULL) {
+        cmgi_free_device(A->ctx, A->values);
+        cmgi_free_device(A->ctx, C->diagonal);
+        A->values = NULL;
+        C->diagonal = NULL;
+        A->bytes = C->mirror->bytes;
+    }
+}
+
+template <typename T, cmg_values VALUES>
+static cmg_status restore(cmg_matrix *A)
+{
+    typedef typename upper_half<T, VALUES>::number number;
+    cmg_context *ctx = A->ctx;
+    cmgi_compressed *C = (cmgi_compressed *)A->data;
+    const size_t bytes = (size_t)C->rows * sizeof *C->diagonal;
+    CMGI_TRY(cmgi_alloc_device(ctx, A->stored, sizeof(number), &A->values));
+    if (C->mirror->diagonal != NULL) {
+        CMGI_TRY(cmgi_alloc_device(ctx, C->rows, sizeof *C->diagonal, &C->diagonal));
+        CMGI_TRY(cmgi_copy_at(ctx, CMGI_DEVICE, C->diagonal, C->mirror->diagonal, bytes));
+    }
+    A->bytes = C->mirror->bytes + cmgi_compressed_storage(C, A->options.precision);
+    return CMGI_RUN(ctx, cmgi_grid(C->rows, THREADS), THREADS, 0, restore_kernel<T, VALUES>,
+                    (describe<T, VALUES>)(A, C->mirror), (number *)A->values);
+}
+
+extern "C" cmg_status cmgi_mirror_restore(cmg_matrix *A)
+{
+    const cmgi_compressed *C = (const cmgi_compressed *)A->data;
+    CMGI_ON_DEVICE(A->ctx);
+    if (C->mirror == NULL || A->values != NULL) {
+        return CMG_OK;
+    }
+    return A->options.precision == CMG_FP64 ? restore<double, CMG_VALUES_FULL>(A)
+                                            : restore<float, CMG_VALUES_FP16>(A);
 }

@@ -176,7 +176,7 @@ static cmg_status look_wide(const cmgi_compressor *B, cmgi_wide_slices *wide)
                      like->format == B->A->format && like->options.precision == CMG_FP64 &&
                      like->options.values == CMG_VALUES_FULL && B->from->there->facts.ascending;
     const cmgi_packed_slices *P = may ? &((const cmgi_compressed *)like->data)->p : NULL;
-    if (P == NULL || P->rest != NULL) {
+    if (P == NULL || P->rest != NULL || like->values == NULL) {
         return CMG_OK;
     }
     bool same = false;

@@ -3,6 +3,7 @@
  * write-back against plain loops in fp64; matrices that are nearly so; those that are not, which
  * have none.
  */
+#include "spmv/columns.h"
 #include "spmv/mirror.h"
 #include "products.h"
 
@@ -63,6 +64,37 @@ static double *entry(const cmgi_csr *A, cmg_size i, cmg_size j)
     return &A->values[e];
 }
 
+/* The numbers of the packed slices as bytes on the host, diagonal included. */
+static unsigned char *bytes_of(const cmg_matrix *M, size_t *count)
+{
+    const cmgi_compressed *kept = M->data;
+    const size_t size = (size_t)M->stored * cmgi_values_bytes(kept->p.kind, M->options.precision);
+    const size_t apart = kept->diagonal != NULL ? (size_t)M->rows * sizeof *kept->diagonal : 0;
+    unsigned char *bytes = calloc(size + apart, 1);
+    CHECK_OK(cmgi_to_host(ctx, bytes, M->values, size));
+    CHECK_OK(apart > 0 ? cmgi_to_host(ctx, bytes + size, kept->diagonal, apart) : CMG_OK);
+    *count = size + apart;
+    return bytes;
+}
+
+/* What columns alone read goes and comes again, bit by bit; where another matrix may share it, it
+ * stays. */
+static void check_release(cmg_matrix *M)
+{
+    size_t count[2] = {0, 0};
+    const bool shares = M->options.precision == CMG_FP32 && M->options.values == CMG_VALUES_FULL;
+    scoped unsigned char *before = bytes_of(M, &count[0]);
+    const size_t held = M->bytes;
+    cmgi_columns_release(M);
+    CHECK((M->values == NULL) == !shares && (M->bytes < held) == !shares);
+    CHECK_OK(cmgi_columns_reserve(M, 1));
+    CHECK((M->values == NULL) == !shares);
+    CHECK_OK(cmgi_columns_reserve(M, 2));
+    scoped unsigned char *after = bytes_of(M, &count[1]);
+    CHECK(count[0] == count[1] && memcmp(before, after, count[0]) == 0 && M->bytes == held);
+    cmgi_columns_release(M);
+}
+
 static void check_products(const cmgi_csr *A, cmg_precision precision, cmg_values values)
 {
     const cmg_size n = A->rows;
@@ -78,6 +110,9 @@ static void check_products(const cmgi_csr *A, cmg_precision precision, cmg_value
         whole[k] = vector_from(n, precision, value[k]);
         CHECK_OK(cmg_vector_get(whole[k], value[k])); /* as rounded */
         v[k] = cmg_vector_data(whole[k]);
+    }
+    if (cmgi_on_cuda(ctx)) {
+        check_release(M);
     }
     suite_multiply(A, value[X], sum, size);
     for (size_t k = 0; k < sizeof products / sizeof products[0]; ++k) {
