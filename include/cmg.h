@@ -92,8 +92,8 @@ CMG_API cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, c
  */
 CMG_API cmg_status cmg_solver_refresh(cmg_solver *s);
 /**
- * Bytes of the context's memory (device memory on CUDA) that such a solver holds at least, from the
- * sizes of the hierarchy, before anything is built. On CUDA cmg_solver_create fails with
+ * Bytes of the context's memory (device memory on CUDA) that making such a solver takes at least,
+ * from the sizes of the hierarchy, before anything is built. On CUDA cmg_solver_create fails with
  * CMG_ERR_MEMORY, and names both numbers, where they are more than are free.
  */
 CMG_API cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_options *options,
