@@ -76,7 +76,6 @@ struct row_columns {
     signed char of_slice[SLICES][NEIGHBOURS]; /* of patterns, ... */
     signed char of_row[NEIGHBOURS][THREADS];  /* ... of slices with codes */
     bool others;                              /* a pattern has offsets of none */
-    bool usual[SLICES];                       /* that of an inner row: places are constants */
 };
 
 enum { NONE = -1 };
@@ -127,17 +126,9 @@ struct given_row {
     {
         return neighbour_at(m.size, offset(e));
     }
-    static __device__ __forceinline__ constexpr int usual_column(int k)
+    __device__ __forceinline__ int column(const row_columns &columns, int k) const
     {
-        return VALUES == CMG_VALUES_FULL ? k : k == CENTRE ? (int)NONE : k - (k > CENTRE);
-    }
-    /* The entry of neighbour k. */
-    template <bool USUAL>
-    __device__ __forceinline__ number of(const row_columns &columns, int k) const
-    {
-        return at(USUAL        ? usual_column(k)
-                  : bytes == 0 ? columns.of_slice[slice][k]
-                               : columns.of_row[k][threadIdx.x]);
+        return bytes == 0 ? columns.of_slice[slice][k] : columns.of_row[k][threadIdx.x];
     }
     /* False where an entry that is not 0 is none of a neighbour. */
     __device__ __forceinline__ bool find_columns(row_columns &columns) const
@@ -145,7 +136,6 @@ struct given_row {
         bool good = true;
         const int columns_of_slice = p < m.C.p.count ? (int)(m.C.p.step[p + 1] - step) : 0;
         columns.others = false;
-        columns.usual[slice] = bytes == 0;
         if (lane < NEIGHBOURS) {
             columns.of_slice[slice][lane] = NONE;
         }
@@ -170,13 +160,9 @@ struct given_row {
             }
         }
         __syncthreads();
-        if (lane < NEIGHBOURS && columns.of_slice[slice][lane] != usual_column(lane)) {
-            columns.usual[slice] = false;
-        }
         for (int e = 0; columns.others && bytes == 0 && e < width; ++e) {
             good = good && (neighbour(e) >= 0 || at(e) == 0);
         }
-        __syncthreads();
         return good;
     }
 };
@@ -188,17 +174,14 @@ __global__ void __launch_bounds__(THREADS) upper_kernel(const making<T, VALUES> 
     const given_row<T, VALUES> row(m);
     const unsigned there = neighbours_of(m.size, row.i);
     bool other = !row.find_columns(columns);
-    const auto store = [&](auto usual) {
 #pragma unroll
-        for (int k = VALUES == CMG_VALUES_FULL ? 0 : 1; k < UPPER; ++k) {
-            const auto number = row.template of<usual>(columns, CENTRE + k);
-            other = other || (number != 0 && (there >> (CENTRE + k) & 1) == 0);
-            if (row.p < m.C.p.count) {
-                m.values[upper_half<T, VALUES>::place(row.i, k)] = number;
-            }
+    for (int k = VALUES == CMG_VALUES_FULL ? 0 : 1; k < UPPER; ++k) {
+        const auto number = row.at(row.column(columns, CENTRE + k));
+        other = other || (number != 0 && (there >> (CENTRE + k) & 1) == 0);
+        if (row.p < m.C.p.count) {
+            m.values[upper_half<T, VALUES>::place(row.i, k)] = number;
         }
-    };
-    columns.usual[row.slice] ? store(std::true_type()) : store(std::false_type());
+    }
     if (other) {
         *m.other = true;
     }
@@ -224,23 +207,21 @@ __global__ void __launch_bounds__(THREADS) lower_kernel(const making<T, VALUES> 
     const T diagonal = scaled ? (T)m.C.diagonal[i] : (T)m.values[half::place(i, 0)];
     T lost = 0;
     bool other = false;
-    const auto compare = [&](auto usual) {
 #pragma unroll
-        for (int k = 0; k < CENTRE; ++k) {
-            const int offset = ((k / 9 - 1) * m.size[1] + k / 3 % 3 - 1) * m.size[0] + k % 3 - 1;
-            const cmg_size j = i + offset;
-            const T here = own * stored::get(row.template of<usual>(columns, k));
-            T image = 0;
-            if ((there >> k & 1) != 0) {
-                image = stored::get(m.values[half::place(j, CENTRE - k)]) *
-                        (scaled ? (T)m.C.p.scale[j / CMGI_SLICE] : T(1));
-            }
-            const T few = FEW * ((T)half::own_unit * fabs(here) + (T)half::unit * fabs(diagonal));
-            other = other || !(fabs(here - image) <= few);
-            lost += here - image;
+    for (int k = 0; k < CENTRE; ++k) {
+        const int offset = ((k / 9 - 1) * m.size[1] + k / 3 % 3 - 1) * m.size[0] + k % 3 - 1;
+        const cmg_size j = i + offset;
+        const T here = own * stored::get(row.at(row.column(columns, k)));
+        T image = 0;
+        if ((there >> k & 1) != 0) {
+            image = stored::get(m.values[half::place(j, CENTRE - k)]) *
+                    (scaled ? (T)m.C.p.scale[j / CMGI_SLICE] : T(1));
         }
-    };
-    columns.usual[row.slice] ? compare(std::true_type()) : compare(std::false_type());
+        const double apart = fabs((double)here - (double)image);
+        other = other || !(apart <= FEW * (half::own_unit * fabs((double)here) +
+                                           half::unit * fabs((double)diagonal)));
+        lost += here - image;
+    }
     if (scaled) {
         m.diagonal[i] = (float)(diagonal + lost);
     } else if (lost != 0) {
