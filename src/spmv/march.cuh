@@ -143,20 +143,21 @@ struct march_tile {
     }
 };
 
-/* What the rows before plane z have beside them. */
+/* What the rows before plane z, the first of which is `at`, have beside them; d where none is
+ * read. */
 template <typename T, unsigned READS, int RY, typename TILE>
 __device__ __forceinline__ void march_beside(const march_args<T> &a, const TILE &t, int z,
-                                             march_rows<T, RY> &rows)
+                                             cmg_size at, T d, march_rows<T, RY> &rows)
 {
     const unsigned owns = z > t.first && z <= t.end ? t.owns : 0;
     const bool all = READS != MARCH_ANY;
 #pragma unroll
     for (int j = 0; j < RY; ++j) {
         const bool mine = (owns >> j & 1) != 0;
-        const cmg_size i = t.begin + (z - 1) * a.apart + j * t.apart;
+        const cmg_size i = at + j * t.apart;
         rows.b[j] = (READS & MARCH_B) != 0 && mine && (all || a.f.b != NULL) ? a.f.b[i] : T(0);
         rows.c[j] = (READS & MARCH_C) != 0 && mine ? a.f.c[i] : T(0);
-        rows.d[j] = (READS & MARCH_D) != 0 && mine && (all || a.f.d != NULL) ? a.f.d[i] : a.d;
+        rows.d[j] = (READS & MARCH_D) != 0 && mine && (all || a.f.d != NULL) ? a.f.d[i] : d;
         rows.e[j] = (READS & MARCH_E) != 0 && mine && (all || a.f.e != NULL) ? a.f.e[i] : T(0);
     }
 }
@@ -218,7 +219,7 @@ struct march {
                 to.z[j] = there ? __ldg((const float *)a.direction.z + i) : 0;
             }
         }
-        march_beside<T, READS, RY>(a, t, z, rows);
+        march_beside<T, READS, RY>(a, t, z, here - a.apart, a.d, rows);
     }
     /* x of plane z, stored where it is this warp's. */
     __device__ __forceinline__ void form(const march_args<T> &a, const tile &t, int z, plane &p)

@@ -76,7 +76,7 @@ struct mirror_march {
                 line.link[k] = there && joins ? __ldg(low + k * CMGI_SLICE) : typename half::word();
             }
         }
-        march_beside<T, READS, RY>(a.m, t, z, p.beside);
+        march_beside<T, READS, RY>(a.m, t, z, here - a.m.apart, T(0), p.beside);
     }
     /* Rows in the plane before end with what the links give. */
     __device__ __forceinline__ void end_rows(const march_args<T> &a, const tile &t, int z,

@@ -217,9 +217,8 @@ __global__ void __launch_bounds__(THREADS) lower_kernel(const making<T, VALUES> 
             image = stored::get(m.values[half::place(j, CENTRE - k)]) *
                     (scaled ? (T)m.C.p.scale[j / CMGI_SLICE] : T(1));
         }
-        const double apart = fabs((double)here - (double)image);
-        other = other || !(apart <= FEW * (half::own_unit * fabs((double)here) +
-                                           half::unit * fabs((double)diagonal)));
+        const T few = FEW * ((T)half::own_unit * fabs(here) + (T)half::unit * fabs(diagonal));
+        other = other || !(fabs(here - image) <= few);
         lost += here - image;
     }
     if (scaled) {
