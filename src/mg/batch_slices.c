@@ -97,20 +97,14 @@ static void find_lengths(const cmg_csr *A, bool diagonal, int *start)
     }
 }
 
-/* The number of slot `slot` of row i, and so of its entry in `entry`. */
-static cmg_size slot_of(const int *start, cmg_size i, int slot)
-{
-    const cmg_size pair = start[i / CMGI_BATCH_SLICE] + slot / 2;
-    return 2 * (pair * CMGI_BATCH_SLICE + i % CMGI_BATCH_SLICE) + slot % 2;
-}
-
 /* Entries to slots; by distances, or, where these are NULL, in their order, with columns. */
 static void place_entries(const cmg_csr *A, bool diagonal, const int *start, const int *distance,
                           int *entry, uint32_t *columns)
 {
     memset(entry, -1, (size_t)start[slices_of(A)] * 2 * CMGI_BATCH_SLICE * sizeof *entry);
     for (cmg_size i = 0; i < A->rows; ++i) {
-        const int *own = distance != NULL ? distance + 2 * start[i / CMGI_BATCH_SLICE] : NULL;
+        const cmg_size first = start[i / CMGI_BATCH_SLICE];
+        const int *own = distance != NULL ? distance + 2 * first : NULL;
         int slot = -1;
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             if (!has_slot(A, i, k, diagonal)) {
@@ -120,10 +114,11 @@ static void place_entries(const cmg_csr *A, bool diagonal, const int *start, con
             while (own != NULL && own[slot] != A->indices[k] - i) {
                 ++slot;
             }
-            const cmg_size at = slot_of(start, i, slot);
+            const cmg_size pair = (first + slot / 2) * CMGI_BATCH_SLICE + i % CMGI_BATCH_SLICE;
+            const cmg_size at = 2 * pair + slot % 2;
             entry[at] = (int)k;
             if (columns != NULL) {
-                columns[at / 2] |= (uint32_t)A->indices[k] << 16 * (at % 2);
+                columns[pair] |= (uint32_t)A->indices[k] << 16 * (slot % 2);
             }
         }
     }
