@@ -73,18 +73,6 @@ bool cmgi_cycle_takes_step(const cmgi_cycle *cycle)
     return last != NULL && cmgi_half_steps(cycle->ctx, last->halves, last->stages);
 }
 
-/* The last half down in tiles, the smallest: it leaves processors free for a note beside it. */
-static int step_that_notes(const cmgi_cycle *cycle)
-{
-    const cmgi_step *steps = cycle->steps;
-    int s = cmgi_cycle_takes_step(cycle) ? cycle->nsteps - 1 : CMGI_NONE;
-    while (s != CMGI_NONE &&
-           (steps[s].kind != CMGI_STEP_DOWN || cmgi_half_dots(cycle->ctx, steps[s].halves) == 0)) {
-        s = s > 0 ? s - 1 : CMGI_NONE;
-    }
-    return s;
-}
-
 /* Memory for the parts of (r, z), where the last step leaves them. */
 static cmg_status reserve_dots(cmgi_cycle *cycle)
 {
@@ -121,7 +109,13 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
     CMGI_TRY(cmgi_pass_exchange(made, plan->levels));
     CMGI_TRY(cmgi_chain_reserve(made));
     CMGI_TRY(reserve_dots(made));
-    made->notes = step_that_notes(made);
+    /* the last half down in tiles, the smallest: it leaves processors free for a note beside it */
+    made->notes = cmgi_cycle_takes_step(made) ? made->nsteps - 1 : CMGI_NONE;
+    while (made->notes != CMGI_NONE &&
+           (made->steps[made->notes].kind != CMGI_STEP_DOWN ||
+            cmgi_half_dots(ctx, made->steps[made->notes].halves) == 0)) {
+        --made->notes;
+    }
     CMGI_TRY(check_lengths(made));
     *cycle = cmgi_pass_on(&made);
     return CMG_OK;
@@ -337,35 +331,17 @@ static void half_text(const cmgi_cycle *cycle, const cmgi_step *step, char *text
     }
 }
 
-static void talk_text(const cmgi_step *step, const char *out, const char *in, const char *matrix,
-                      char *text)
-{
-    if (step->kind == CMGI_STEP_START) {
-        SAY("exchange-start: %s for %s", in, matrix);
-    } else if (step->kind == CMGI_STEP_END) {
-        SAY("exchange-end: %s for %s", in, matrix);
-    } else {
-        SAY("gather: %s on every rank", out);
-    }
-}
-
-/* What a step adds to: c, or with momentum c + beta (c - the c before). */
-static void inertia_text(const cmgi_step *step, const char *c, char *text, size_t size)
-{
-    if (step->writeback != CMGI_WB_MOMENTUM) {
-        (void)snprintf(text, size, "%s", c);
-    } else if (step->e == CMGI_NONE) {
-        (void)snprintf(text, size, "%.4g %s", 1 + step->beta, c);
-    } else {
-        (void)snprintf(text, size, "%s + %.4g (%s - old)", c, step->beta, c);
-    }
-}
-
 static void product_text(const cmgi_step *step, const char *out, const char *in, const char *b,
                          const char *c, const char *matrix, char *text)
 {
-    char from[64];
-    inertia_text(step, c, from, sizeof from);
+    char from[64]; /* c, or with momentum c + beta (c - the c before) */
+    if (step->writeback != CMGI_WB_MOMENTUM) {
+        (void)snprintf(from, sizeof from, "%s", c);
+    } else if (step->e == CMGI_NONE) {
+        (void)snprintf(from, sizeof from, "%.4g %s", 1 + step->beta, c);
+    } else {
+        (void)snprintf(from, sizeof from, "%s + %.4g (%s - old)", c, step->beta, c);
+    }
     if (step->writeback == CMGI_WB_RESIDUAL) {
         SAY("%s = %s - %s %s", out, b, matrix, in);
     } else if (step->writeback == CMGI_WB_FROM_ZERO) {
@@ -394,8 +370,12 @@ void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[C
         SAY("%s = 0", out.text);
     } else if (step->halves != NULL) {
         half_text(cycle, step, text);
-    } else if (step->kind != CMGI_STEP_PRODUCT && step->kind != CMGI_STEP_ROWS) {
-        talk_text(step, out.text, in.text, matrix, text);
+    } else if (step->kind == CMGI_STEP_START) {
+        SAY("exchange-start: %s for %s", in.text, matrix);
+    } else if (step->kind == CMGI_STEP_END) {
+        SAY("exchange-end: %s for %s", in.text, matrix);
+    } else if (step->kind == CMGI_STEP_GATHER) {
+        SAY("gather: %s on every rank", out.text);
     } else {
         product_text(step, out.text, in.text, name_of(cycle, step->b).text,
                      name_of(cycle, step->c).text, matrix, text);

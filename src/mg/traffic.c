@@ -37,16 +37,6 @@ static double converted(const cmgi_cycle *cycle)
     return precision == CMG_FP64 ? 0 : 2 * (8 + (double)cmgi_precision_bytes(precision));
 }
 
-/* Iterations of the column that takes the most. */
-static int longest(const cmgi_krylov *k)
-{
-    int most = 0;
-    for (int c = 0; c < k->system.columns; ++c) {
-        most = k->column[c].iterations > most ? k->column[c].iterations : most;
-    }
-    return most;
-}
-
 /* Step j of FGMRES works on j + 1 vectors five times, and every one is added to x in the end. */
 static double arnoldi_bytes(const cmgi_krylov *k, double n)
 {
@@ -127,7 +117,11 @@ double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration)
     const double n = (double)cmgi_krylov_values(mg->krylov);
     const double residual =
         (double)cmgi_matrix_traffic(cmgi_levels_rows(&mg->levels), CMGI_WB_RESIDUAL, mg->columns);
-    const int iterations = longest(mg->krylov);
+    int iterations = 0; /* of the column that takes the most */
+    for (int c = 0; c < mg->krylov->system.columns; ++c) {
+        const int own = mg->krylov->column[c].iterations;
+        iterations = own > iterations ? own : iterations;
+    }
     const double all = iterations_bytes(mg, iterations, n, residual);
     *iteration = iterations > 0 ? all / iterations : 0;
     /* the first and, where steps do not end with it, the last residual, their norms and that of b,
