@@ -103,15 +103,6 @@ static cmg_status factor(cmgi_multigrid *mg, const cmg_csr *A, bool dense)
     return cmgi_envelope_create(mg->ctx, A, budget, &mg->envelope);
 }
 
-/* A matrix alone, of which nothing was said. */
-static bool is_bare(const cmgi_multigrid *mg)
-{
-    const cmg_solver_options *o = &mg->options;
-    return cmg_hierarchy_levels(mg->h) == 1 && o->coarsen && strcmp(o->smoother, "auto") == 0 &&
-           o->coarse == CMG_COARSE_AUTO && o->coarse_limit == APPEND_ABOVE &&
-           !cmgi_hierarchy_has(mg->h, 0, CMG_ROLE_INVERSE);
-}
-
 /* The last level of what was completed. */
 static cmg_status get_last(cmgi_multigrid *mg, cmg_csr *A)
 {
@@ -122,8 +113,12 @@ static cmg_status get_last(cmgi_multigrid *mg, cmg_csr *A)
 /* What takes the place of levels below a matrix, or of its dense inverse on the last rung. */
 static cmg_status look_for_less(cmgi_multigrid *mg)
 {
-    const bool bare = is_bare(mg);
-    const bool last = mg->from_matrix && mg->options.coarse == CMG_COARSE_INVERSE;
+    const cmg_solver_options *o = &mg->options;
+    const bool bare = /* a matrix alone, of which nothing was said */
+        cmg_hierarchy_levels(mg->h) == 1 && o->coarsen && strcmp(o->smoother, "auto") == 0 &&
+        o->coarse == CMG_COARSE_AUTO && o->coarse_limit == APPEND_ABOVE &&
+        !cmgi_hierarchy_has(mg->h, 0, CMG_ROLE_INVERSE);
+    const bool last = mg->from_matrix && o->coarse == CMG_COARSE_INVERSE;
     cmg_csr A;
     if (!may_factor(mg) || (!bare && !last) || !cmgi_hierarchy_has(mg->h, 0, CMG_ROLE_A)) {
         return CMG_OK;
