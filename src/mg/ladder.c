@@ -103,23 +103,18 @@ static bool has_other_levels(const cmgi_ladder *ladder, const cmgi_multigrid *mg
 }
 
 /*
- * Levels that the matrix contradicts: unknowns coupled along lines, with which no point smoother
- * and no P across the lines goes, or coefficients that coarse cells cut through.
+ * Levels may misfit, which the matrix shows: unknowns coupled along lines, with which no point
+ * smoother and no P across the lines goes, or coefficients that coarse cells cut through.
  */
-static bool levels_misfit(const cmgi_multigrid *mg)
-{
-    const cmgi_smoother *smoother = &mg->levels.level[0].smoother;
-    const bool lines = strcmp(smoother->chosen, "chebyshev4") == 0 && smoother->stages > 2;
-    return (lines || mg->completion.misfits > 0) && cmgi_multigrid_scalar(mg);
-}
-
 static cmgi_rung steady_rung(const cmgi_ladder *ladder, const cmgi_multigrid *mg)
 {
-    const bool polynomial = strcmp(mg->levels.level[0].smoother.chosen, "chebyshev4") == 0;
+    const cmgi_smoother *smoother = &mg->levels.level[0].smoother;
+    const bool polynomial = strcmp(smoother->chosen, "chebyshev4") == 0;
     const bool degree = ladder->automatic && !ladder->used[CMGI_RUNG_DEGREE] && polynomial;
-    return has_other_levels(ladder, mg) && levels_misfit(mg) ? CMGI_RUNG_LEVELS
-           : degree && takes_symmetry(mg)                    ? CMGI_RUNG_DEGREE
-                                                             : CMGI_RUNG_NONE;
+    const bool misfit = (polynomial && smoother->stages > 2) || mg->completion.misfits > 0;
+    return misfit && has_other_levels(ladder, mg) && cmgi_multigrid_scalar(mg) ? CMGI_RUNG_LEVELS
+           : degree && takes_symmetry(mg)                                      ? CMGI_RUNG_DEGREE
+                                                                               : CMGI_RUNG_NONE;
 }
 
 cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
@@ -204,16 +199,6 @@ static const char *change(const cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_ru
     }
 }
 
-/* How the last attempt went: its mean factor where it was slow, else its outcome. */
-static void describe(const cmgi_ending *end, char *text, size_t size)
-{
-    if (end->outcome == CMG_STAGNATED && end->last > 0) {
-        (void)snprintf(text, size, "had a factor of %.2f", pow(end->factor, 1.0 / end->last));
-    } else {
-        (void)snprintf(text, size, "ended as %s", cmg_enum_name("outcome", (int)end->outcome));
-    }
-}
-
 /* What a rung makes: levels and cycles, and where `levels`, what is completed for them. */
 static void drop(cmgi_multigrid *mg, bool levels)
 {
@@ -261,7 +246,11 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
     }
     ladder->used[rung] = rung != CMGI_RUNG_BITS; /* there may be more bits still */
     (void)snprintf(less, sizeof less, "%s", cmgi_ladder_precision(mg));
-    describe(end, went, sizeof went);
+    (void)snprintf(went, sizeof went, "ended as %s", cmg_enum_name("outcome", (int)end->outcome));
+    if (end->outcome == CMG_STAGNATED && end->last > 0) {
+        (void)snprintf(went, sizeof went, "had a factor of %.2f",
+                       pow(end->factor, 1.0 / end->last));
+    }
     const char *name = change(ladder, mg, rung);
     if (rung == CMGI_RUNG_BITS) {
         (void)snprintf(clause, CMGI_CLAUSE, "%s to %s after %d iterations (%s)", less, name,
