@@ -271,17 +271,6 @@ static bool may_move(const cmg_matrix *A)
     return A != NULL && A->format->update != NULL;
 }
 
-/* What was recorded goes on with new values in the same places. */
-static bool stays_recorded(const cmgi_multigrid *mg)
-{
-    bool same = mg->levels.nullspace.count == 0 && !may_move(mg->levels.A);
-    for (int l = 0; l < mg->levels.count; ++l) {
-        const cmgi_level *level = &mg->levels.level[l];
-        same = same && !may_move(level->A) && !may_move(level->P) && !may_move(level->R);
-    }
-    return same;
-}
-
 /* *kept: the cycles, whose dampings are as they were. */
 static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
 {
@@ -332,7 +321,13 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
     if (status != CMG_OK) { /* the cycle refers to matrices that were replaced */
         drop_cycles(mg);
     }
-    if (status != CMG_OK || !kept || !stays_recorded(mg)) {
+    bool stays = /* what was recorded goes on with new values in the same places */
+        status == CMG_OK && kept && mg->levels.nullspace.count == 0 && !may_move(mg->levels.A);
+    for (int l = 0; stays && l < mg->levels.count; ++l) {
+        const cmgi_level *level = &mg->levels.level[l];
+        stays = !may_move(level->A) && !may_move(level->P) && !may_move(level->R);
+    }
+    if (!stays) {
         cmgi_krylov_drop_graphs(mg->krylov);
         cmgi_cycle_drop_graph(mg->cycle);
     }

@@ -157,18 +157,6 @@ static cmg_status complete(cmgi_multigrid *mg)
     return cmgi_memory_check(cmgi_multigrid_hierarchy(mg), &mg->options, &mg->schedule, mg->begun);
 }
 
-/* The same, without what was sent for the set-up alone where that is in the way. */
-static cmg_status complete_staged(cmgi_multigrid *mg)
-{
-    const cmg_status status = complete(mg);
-    const cmgi_resident *A = cmgi_hierarchy_there(mg->h, 0, CMG_ROLE_A);
-    if (status != CMG_ERR_MEMORY || A == NULL || !A->staged) {
-        return status;
-    }
-    stay(mg);
-    return complete(mg);
-}
-
 /* All that a solver has, from `start` on. */
 static cmg_status set_up(cmg_solver *made, const cmg_solver_options *own, double start)
 {
@@ -177,7 +165,13 @@ static cmg_status set_up(cmg_solver *made, const cmg_solver_options *own, double
     CMGI_TRY(take_options(made, own));
     CMGI_TRY(ctx->group == NULL ? prepare(made, own, &lap) : CMG_OK);
     const long long waits = ctx->waits;
-    CMGI_TRY(complete_staged(&made->mg));
+    cmg_status status = complete(&made->mg);
+    const cmgi_resident *A = cmgi_hierarchy_there(made->mg.h, 0, CMG_ROLE_A);
+    if (status == CMG_ERR_MEMORY && A != NULL && A->staged) {
+        stay(&made->mg); /* what was sent for the set-up alone is in the way */
+        status = complete(&made->mg);
+    }
+    CMGI_TRY(status);
     cmgi_log(ctx, CMG_LOG_DEBUG, "set-up: completion, %.3g ms, %lld waits",
              1e3 * (cmgi_seconds() - lap), ctx->waits - waits);
     cmgi_setup_lap(&made->mg.levels, CMG_SETUP_COMPLETE, &lap);

@@ -61,18 +61,6 @@ static cmg_status precondition(void *user, const void *r, void *z)
     return apply_operator(cg->ctx, &cg->C, r, z);
 }
 
-static cmg_status check_operators(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C)
-{
-    CMGI_CHECK(ctx, A->apply != NULL && (C == NULL || C->apply != NULL), CMG_ERR_ARG,
-               "cg: operator %s has no function", A->apply == NULL ? "A" : "C");
-    CMGI_CHECK(ctx, A->rows == A->cols, CMG_ERR_SHAPE, "cg: A is %lld x %lld, not square",
-               (long long)A->rows, (long long)A->cols);
-    CMGI_CHECK(ctx, C == NULL || (C->rows == A->rows && C->cols == A->rows), CMG_ERR_SHAPE,
-               "cg: C is %lld x %lld, A has %lld rows", (long long)C->rows, (long long)C->cols,
-               (long long)A->rows);
-    return CMG_OK;
-}
-
 static cmg_status check_vectors(const cmg_cg_solver *cg, const cmg_vector *b, const cmg_vector *x)
 {
     cmg_context *ctx = cg->ctx;
@@ -91,27 +79,18 @@ static cmg_status check_vectors(const cmg_cg_solver *cg, const cmg_vector *b, co
     return CMG_OK;
 }
 
-static cmg_status create_krylov(cmg_cg_solver *cg, const cmg_solver_options *o)
-{
-    const bool named = o->krylov != CMG_KRYLOV_AUTO && o->krylov != CMG_KRYLOV_NONE;
-    const cmgi_iteration_options iteration =
-        cmgi_solver_iteration(o, named ? o->krylov : CMG_KRYLOV_CG);
-    const cmgi_linear_system system = {.ctx = cg->ctx,
-                                       .n = cg->A.rows,
-                                       .user = cg,
-                                       .apply = apply,
-                                       .residual = residual,
-                                       .precondition = cg->C.apply != NULL ? precondition : NULL,
-                                       .recordable = o->loop == CMG_LOOP_GRAPH};
-    return cmgi_krylov_create(&system, &iteration, &cg->krylov);
-}
-
 cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
                          const cmg_solver_options *options, cmg_cg_solver **cg)
 {
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, A != NULL && cg != NULL, CMG_ERR_ARG, "cg: A or the out-pointer is NULL");
-    CMGI_TRY(check_operators(ctx, A, C));
+    CMGI_CHECK(ctx, A->apply != NULL && (C == NULL || C->apply != NULL), CMG_ERR_ARG,
+               "cg: operator %s has no function", A->apply == NULL ? "A" : "C");
+    CMGI_CHECK(ctx, A->rows == A->cols, CMG_ERR_SHAPE, "cg: A is %lld x %lld, not square",
+               (long long)A->rows, (long long)A->cols);
+    CMGI_CHECK(ctx, C == NULL || (C->rows == A->rows && C->cols == A->rows), CMG_ERR_SHAPE,
+               "cg: C is %lld x %lld, A has %lld rows", (long long)C->rows, (long long)C->cols,
+               (long long)A->rows);
     cmg_solver_options own;
     CMGI_TRY(cmgi_group_agree(ctx, cmgi_solver_options_take(ctx, options, &own)));
     CMGI_TRY(cmgi_solver_options_agree(ctx, &own));
@@ -128,7 +107,17 @@ cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_oper
     if (C != NULL) {
         made->C = *C;
     }
-    CMGI_TRY(create_krylov(made, &own));
+    const bool named = own.krylov != CMG_KRYLOV_AUTO && own.krylov != CMG_KRYLOV_NONE;
+    const cmgi_iteration_options iteration =
+        cmgi_solver_iteration(&own, named ? own.krylov : CMG_KRYLOV_CG);
+    const cmgi_linear_system system = {.ctx = ctx,
+                                       .n = A->rows,
+                                       .user = made,
+                                       .apply = apply,
+                                       .residual = residual,
+                                       .precondition = C != NULL ? precondition : NULL,
+                                       .recordable = own.loop == CMG_LOOP_GRAPH};
+    CMGI_TRY(cmgi_krylov_create(&system, &iteration, &made->krylov));
     *cg = cmgi_pass_on(&made);
     return CMG_OK;
 }
