@@ -133,18 +133,6 @@ static bool make_row(const void *user, cmg_size i, int thread)
     return true;
 }
 
-static void squared_norms(cmg_context *ctx, const cmg_csr *A, double *norm2)
-{
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        double sum = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            sum += A->values[k] * A->values[k];
-        }
-        norm2[i] = sum;
-    }
-}
-
 cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spai_growth *growth,
                               bool counted, cmgi_csr *S)
 {
@@ -162,7 +150,13 @@ cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spa
     CMGI_TRY(cmgi_csr_transpose(ctx, A, &transposed));
     g.T = &transposed.view;
     CMGI_SCOPED(ctx, n, double, norm2);
-    squared_norms(ctx, A, norm2);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    for (cmg_size i = 0; i < n; ++i) {
+        norm2[i] = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            norm2[i] += A->values[k] * A->values[k];
+        }
+    }
     g.norm2 = norm2;
     CMGI_TRY(cmgi_slab_create(ctx, n, room, &g.rows));
     CMGI_TRY(cmgi_spai_work_create(ctx, A->cols, room, local, local * room, &g.work));

@@ -209,22 +209,6 @@ void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size le
     }
 }
 
-/* Largest numbers of columns, local rows and local entries over all rows of S; 0 at first. */
-static void find_sizes(const cmg_csr *A, const cmgi_csr *S, cmg_size sizes[3])
-{
-    for (cmg_size i = 0; i < S->rows; ++i) {
-        const cmg_size columns = S->indptr[i + 1] - S->indptr[i];
-        cmg_size rows = 0;
-        for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1]; ++k) {
-            rows += A->indptr[S->indices[k] + 1] - A->indptr[S->indices[k]];
-        }
-        rows = rows < A->cols ? rows : A->cols;
-        sizes[0] = columns > sizes[0] ? columns : sizes[0];
-        sizes[1] = rows > sizes[1] ? rows : sizes[1];
-        sizes[2] = rows * columns > sizes[2] ? rows * columns : sizes[2];
-    }
-}
-
 typedef struct rows {
     const cmg_csr *A;
     bool counted;
@@ -245,11 +229,21 @@ static bool make_row(const void *user, cmg_size i, int thread)
 
 cmg_status cmgi_spai_static(cmg_context *ctx, const cmg_csr *A, bool counted, cmgi_csr *S)
 {
-    cmg_size sizes[3] = {0};
+    cmg_size sizes[3] = {0}; /* most columns, local rows and local entries of a row of S */
     cmg_size bad = 0;
     rows r = {.A = A, .counted = counted, .S = S};
     CMGI_RELEASED(cmgi_spai_work_destroy, ctx, &r.work);
-    find_sizes(A, S, sizes);
+    for (cmg_size i = 0; i < S->rows; ++i) {
+        const cmg_size columns = S->indptr[i + 1] - S->indptr[i];
+        cmg_size met = 0;
+        for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1]; ++k) {
+            met += A->indptr[S->indices[k] + 1] - A->indptr[S->indices[k]];
+        }
+        met = met < A->cols ? met : A->cols;
+        sizes[0] = columns > sizes[0] ? columns : sizes[0];
+        sizes[1] = met > sizes[1] ? met : sizes[1];
+        sizes[2] = met * columns > sizes[2] ? met * columns : sizes[2];
+    }
     CMGI_TRY(cmgi_spai_work_create(ctx, A->cols, sizes[0], sizes[1], sizes[2], &r.work));
     return cmgi_each_row(ctx, "SPAI", S->rows, make_row, &r, &bad);
 }
