@@ -38,19 +38,6 @@ static cmg_status start_vector(const problem *P, uint64_t seed, void *x)
 }
 
 /*
- * |B - B^T| / |B| in Frobenius norms up to which B counts as symmetric. Rounding of the products is
- * far below it; values in few bits are rounded row by row, so that a_ij and a_ji differ.
- */
-static double asymmetry_allowed(const cmg_matrix *A)
-{
-    const cmg_values values = cmgi_matrix_values(A);
-    return values == CMG_VALUES_FP8           ? 0.2
-           : values != CMG_VALUES_FULL        ? 0.02
-           : A->options.precision == CMG_FP64 ? 1e-8
-                                              : 1e-5;
-}
-
-/*
  * B is symmetric where u . B v = v . B u for two random vectors: the difference has the mean square
  * |B - B^T|^2 / 18 (Frobenius) with entries uniform in [-1, 1], and |B v|^2 the mean |B|^2 / 3.
  */
@@ -209,7 +196,14 @@ static bool is_bound(double largest)
 /* The estimate itself; T has that of earlier values, and gets the coefficients. */
 static cmg_status estimate(problem *P, cmgi_tridiagonal *kept, cmgi_spectrum *spectrum)
 {
-    const double allowed = asymmetry_allowed(P->on.A);
+    /* |B - B^T| / |B| in Frobenius norms up to which B counts as symmetric: rounding of the
+     * products is far below it; values in few bits are rounded row by row, so that a_ij and a_ji
+     * differ */
+    const cmg_values values = cmgi_matrix_values(P->on.A);
+    const double allowed = values == CMG_VALUES_FP8      ? 0.2
+                           : values != CMG_VALUES_FULL   ? 0.02
+                           : P->on.precision == CMG_FP64 ? 1e-8
+                                                         : 1e-5;
     const bool on_the_way = cmgi_pencil_is_jacobi(&P->on) && P->on.steps > 1;
     bool symmetric = on_the_way;
     cmgi_tridiagonal T = {0};
