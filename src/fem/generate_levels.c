@@ -104,19 +104,6 @@ static cmg_status assemble_level(const source *s, const cmgi_space *space, int l
     return CMG_OK;
 }
 
-/* Level l > 0 as P^T A P of level l - 1. */
-static cmg_status multiply_level(const source *s, int level)
-{
-    cmg_csr A;
-    cmg_csr P;
-    cmgi_csr Ac = {0};
-    CMGI_TRY(cmg_hierarchy_get_csr(s->h, level - 1, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY(cmg_hierarchy_get_csr(s->h, level - 1, CMG_ROLE_P, NULL, 0, &P));
-    const bool identity = s->plan->options.boundary != CMG_BOUNDARY_ELIMINATE;
-    CMGI_TRY(cmgi_galerkin(s->ctx, NULL, &A, &P, identity, &Ac));
-    return cmgi_hierarchy_take_csr(s->h, level, CMG_ROLE_A, NULL, 0, &Ac);
-}
-
 /* A and P of a level as templates of its grid. */
 static cmg_status store_templates(const source *s, const cmgi_space *space,
                                   const cmgi_space *coarse, int level)
@@ -183,8 +170,14 @@ static cmg_status make_level(const source *s, const cmgi_space *space, const cmg
     }
     if (level == 0 || o->coarsening != CMG_COARSENING_GALERKIN) {
         CMGI_TRY(assemble_level(s, space, level));
-    } else if (!s->plan->slabs) { /* ranks multiply when they solve */
-        CMGI_TRY(multiply_level(s, level));
+    } else if (!s->plan->slabs) { /* P^T A P of the level before; ranks multiply when they solve */
+        cmg_csr A;
+        cmg_csr P;
+        cmgi_csr Ac = {0};
+        CMGI_TRY(cmg_hierarchy_get_csr(s->h, level - 1, CMG_ROLE_A, NULL, 0, &A));
+        CMGI_TRY(cmg_hierarchy_get_csr(s->h, level - 1, CMG_ROLE_P, NULL, 0, &P));
+        CMGI_TRY(cmgi_galerkin(s->ctx, NULL, &A, &P, o->boundary != CMG_BOUNDARY_ELIMINATE, &Ac));
+        CMGI_TRY(cmgi_hierarchy_take_csr(s->h, level, CMG_ROLE_A, NULL, 0, &Ac));
     }
     if (o->coords) {
         CMGI_TRY(store_nodes(space, level, NULL, s->h));

@@ -159,19 +159,6 @@ static void gather_rows(assembly *s, const integrals *in, cmg_size unknown)
     }
 }
 
-/* Unknown nodes by their first cell. */
-static cmg_status order_nodes(assembly *s)
-{
-    const cmgi_space *space = s->space;
-    cmgi_scoped cmg_index *start = NULL;
-    CMGI_SCOPED(space->ctx, space->unknowns, cmg_index, first);
-    for (cmg_size u = 0; u < space->unknowns; ++u) {
-        first[u] = space->cell[space->start[space->node[u]]];
-    }
-    return cmgi_incidence_make(space->ctx, space->mesh->cells, space->unknowns, first, &start,
-                               &s->order);
-}
-
 /* Lists the cells around the nodes from `begin` on, of as many as there is room for; returns the
  * end of the nodes. */
 static cmg_size list_cells(const assembly *s, integrals *in, cmg_size begin)
@@ -227,7 +214,12 @@ static cmg_status assemble_mesh(assembly *s)
     integrals in = {.ring.slots = room < cells ? room : cells};
     in.ring.slots = in.ring.slots > least ? in.ring.slots : least;
     CMGI_FREED(ctx, &in.cells, &in.slot, &in.ring.K, &in.ring.F, &s->order);
-    CMGI_TRY(order_nodes(s));
+    cmgi_scoped cmg_index *start = NULL;
+    CMGI_SCOPED(ctx, s->space->unknowns, cmg_index, first); /* cell of an unknown node */
+    for (cmg_size u = 0; u < s->space->unknowns; ++u) {
+        first[u] = s->space->cell[s->space->start[s->space->node[u]]];
+    }
+    CMGI_TRY(cmgi_incidence_make(ctx, cells, s->space->unknowns, first, &start, &s->order));
     CMGI_TRY(cmgi_alloc(ctx, in.ring.slots, sizeof *in.cells, &in.cells));
     CMGI_TRY(cmgi_alloc(ctx, cells, sizeof *in.slot, &in.slot));
     CMGI_TRY(cmgi_alloc(ctx, in.ring.slots * rows * rows, sizeof(double), &in.ring.K));
