@@ -140,20 +140,6 @@ static cmg_status check_facets(const cmgi_side_lists *lists, unsigned char *sing
     return CMG_OK;
 }
 
-static cmg_status check_sides(const cmgi_mesh *mesh, cmgi_mesh_report *report)
-{
-    cmgi_scoped_by(cmgi_side_lists_free) cmgi_side_lists lists = {0};
-    CMGI_TRY(cmgi_side_lists_create(mesh, &lists));
-    const cmg_size sides = mesh->cells * cmgi_cell_table(mesh->cell)->facets;
-    CMGI_SCOPED_ZERO(mesh->ctx, sides, unsigned char, single);
-    for (cmg_size v = 0; v < mesh->nodes; ++v) {
-        CMGI_CHECK(mesh->ctx, lists.start[v] < lists.start[v + 1], CMG_ERR_SHAPE,
-                   "node %lld belongs to no cell", (long long)v);
-    }
-    CMGI_TRY(cmgi_sides_match(&lists, single, report));
-    return check_facets(&lists, single);
-}
-
 cmg_status cmgi_mesh_check_dets(const cmgi_mesh *mesh, const char *what)
 {
     cmgi_mesh_report report = {0};
@@ -167,6 +153,15 @@ cmg_status cmgi_mesh_check(const cmgi_mesh *mesh, cmgi_mesh_report *report)
     *r = (cmgi_mesh_report){.fault_cell = -1};
     CMGI_TRY(check_arrays(mesh, &r->fault_cell));
     CMGI_TRY(measure(mesh, "", r));
-    CMGI_TRY(check_sides(mesh, r));
+    cmgi_scoped_by(cmgi_side_lists_free) cmgi_side_lists lists = {0};
+    CMGI_TRY(cmgi_side_lists_create(mesh, &lists));
+    const cmg_size sides = mesh->cells * cmgi_cell_table(mesh->cell)->facets;
+    CMGI_SCOPED_ZERO(mesh->ctx, sides, unsigned char, single);
+    for (cmg_size v = 0; v < mesh->nodes; ++v) {
+        CMGI_CHECK(mesh->ctx, lists.start[v] < lists.start[v + 1], CMG_ERR_SHAPE,
+                   "node %lld belongs to no cell", (long long)v);
+    }
+    CMGI_TRY(cmgi_sides_match(&lists, single, r));
+    CMGI_TRY(check_facets(&lists, single));
     return cmgi_mesh_check_conforming(mesh, r);
 }

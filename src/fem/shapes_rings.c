@@ -60,22 +60,6 @@ typedef struct plate {
     cmg_size holes;
 } plate;
 
-static void number_points(plate *p)
-{
-    p->shared = 0;
-    p->holes = 0;
-    for (cmg_size v = 0; v < p->width * p->height; ++v) {
-        const cmg_size i = v % p->width;
-        const cmg_size j = v / p->width;
-        const bool line = i % p->n == 0 || j % p->n == 0;
-        const bool used = line || !cmgi_plate_hole(p->o, i / p->n, j / p->n);
-        p->number[v] = used ? (cmg_index)p->shared++ : -1;
-    }
-    for (cmg_size t = 0; t < p->o->columns * p->o->rows; ++t) {
-        p->holes += cmgi_plate_hole(p->o, t % p->o->columns, t / p->o->columns);
-    }
-}
-
 /* Nodes of the rings around one hole, all but the last, which is the tile's side. */
 static void place_rings(const plate *p, cmg_size i, cmg_size j, double *x)
 {
@@ -144,7 +128,16 @@ cmg_status cmgi_shape_plate(cmg_context *ctx, const cmgi_shape_options *o, cmgi_
     CMGI_CHECK(ctx, most < INT32_MAX / 2, CMG_ERR_UNSUPPORTED,
                "a plate of %.0f cells is more than 32-bit numbers reach", most);
     CMGI_TRY(cmgi_alloc(ctx, p.width * p.height, sizeof *p.number, &p.number));
-    number_points(&p);
+    for (cmg_size v = 0; v < p.width * p.height; ++v) {
+        const cmg_size i = v % p.width;
+        const cmg_size j = v / p.width;
+        const bool line = i % p.n == 0 || j % p.n == 0;
+        const bool used = line || !cmgi_plate_hole(o, i / p.n, j / p.n);
+        p.number[v] = used ? (cmg_index)p.shared++ : -1;
+    }
+    for (cmg_size t = 0; t < o->columns * o->rows; ++t) {
+        p.holes += cmgi_plate_hole(o, t % o->columns, t / o->columns);
+    }
     const cmg_size ring = 4 * p.n * p.layers;
     const cmg_size plain = o->columns * o->rows - p.holes;
     CMGI_TRY(cmgi_mesh_create(ctx, CMGI_QUAD, p.shared + p.holes * ring,
