@@ -132,17 +132,6 @@ static int best_iterate(const cmgi_krylov_column *of)
     return best;
 }
 
-/* The iterate that a column is to have: the best one, if the last one has more than `factor` times
- * its residual. */
-static int wanted_iterate(const cmgi_krylov_column *of, double factor)
-{
-    const int best = best_iterate(of);
-    const bool stays = cmg_outcome_converged(of->outcome) ||
-                       (isfinite(of->residual) && best != CMGI_NONE &&
-                        of->history[of->iterations] <= factor * of->history[best]);
-    return stays ? of->iterations : best;
-}
-
 /* x = guess, NULL = 0 */
 static cmg_status put_guess(const cmgi_multigrid *mg, const double *guess, double *x)
 {
@@ -153,7 +142,8 @@ static cmg_status put_guess(const cmgi_multigrid *mg, const double *guess, doubl
 }
 
 /*
- * Columns that have not converged back to the iterate that they are to have. Where no residual is
+ * Columns that have not converged back to their best iterate, if the last one has more than
+ * `factor` times its residual. Where no residual is
  * finite x is the guess, and the residual that of it.
  */
 static cmg_status return_to_best(cmgi_multigrid *mg, const double *guess, const double *b,
@@ -163,8 +153,13 @@ static cmg_status return_to_best(cmgi_multigrid *mg, const double *guess, const 
     int most[CMG_COLUMNS];
     bool back = false;
     for (int c = 0; c < mg->columns; ++c) {
-        most[c] = wanted_iterate(&k->column[c], factor);
-        back = back || most[c] != k->column[c].iterations || !isfinite(k->column[c].residual);
+        const cmgi_krylov_column *of = &k->column[c];
+        const int best = best_iterate(of);
+        const bool stays = cmg_outcome_converged(of->outcome) ||
+                           (isfinite(of->residual) && best != CMGI_NONE &&
+                            of->history[of->iterations] <= factor * of->history[best]);
+        most[c] = stays ? of->iterations : best;
+        back = back || most[c] != of->iterations || !isfinite(of->residual);
     }
     if (!back) {
         return CMG_OK;

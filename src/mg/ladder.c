@@ -82,17 +82,6 @@ static bool takes_symmetry(const cmgi_multigrid *mg)
     return method != CMG_KRYLOV_FGMRES && method != CMG_KRYLOV_BICGSTAB;
 }
 
-/* CG has seen a direction that shows that A, or a cycle that follows A, is not definite; or it goes
- * badly with values that were not looked at. */
-static bool wants_method(const cmgi_ladder *ladder, const cmgi_multigrid *mg, cmg_outcome why)
-{
-    const bool seen = why == CMG_BREAKDOWN || mg->unseen ||
-                      (why == CMG_INDEFINITE_PRECONDITIONER &&
-                       (ladder->automatic || ladder->used[CMGI_RUNG_SMOOTHER]));
-    return seen && !ladder->used[CMGI_RUNG_METHOD] && mg->options.krylov == CMG_KRYLOV_AUTO &&
-           takes_symmetry(mg);
-}
-
 /* Levels come with the hierarchy, or Jacobi was to do without, and A alone gives others. */
 static bool has_other_levels(const cmgi_ladder *ladder, const cmgi_multigrid *mg)
 {
@@ -137,7 +126,12 @@ cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
     if (end->steady) {
         return steady_rung(ladder, mg);
     }
-    if (wants_method(ladder, mg, why)) {
+    const bool seen = /* that A, or its cycle, is not definite; or values were not looked at */
+        why == CMG_BREAKDOWN || mg->unseen ||
+        (why == CMG_INDEFINITE_PRECONDITIONER &&
+         (ladder->automatic || ladder->used[CMGI_RUNG_SMOOTHER]));
+    if (seen && !ladder->used[CMGI_RUNG_METHOD] && mg->options.krylov == CMG_KRYLOV_AUTO &&
+        takes_symmetry(mg)) {
         return CMGI_RUNG_METHOD;
     }
     if (smoother && why != CMG_NOT_A_NUMBER && why != CMG_BREAKDOWN) {

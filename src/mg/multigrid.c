@@ -293,20 +293,6 @@ static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
     return cmgi_setup_cycles(mg, wants_semi(mg));
 }
 
-/* Semi-iteration on the interval of the new values; CG where there is none. */
-static cmg_status renew_interval(cmgi_multigrid *mg)
-{
-    const cmg_krylov now = mg->krylov->options.method;
-    if (!wants_semi(mg) || (now != CMG_KRYLOV_SEMI && now != CMG_KRYLOV_CG)) {
-        return CMG_OK;
-    }
-    CMGI_TRY(find_interval(mg));
-    const cmg_krylov method = mg->interval.low > 0 ? CMG_KRYLOV_SEMI : CMG_KRYLOV_CG;
-    mg->krylov->options.low = mg->interval.low;
-    mg->krylov->options.high = mg->interval.high;
-    return method != now ? cmgi_multigrid_take_method(mg, method) : CMG_OK;
-}
-
 cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
 {
     bool kept = false;
@@ -331,7 +317,14 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
         cmgi_krylov_drop_graphs(mg->krylov);
         cmgi_cycle_drop_graph(mg->cycle);
     }
-    CMGI_TRY(status == CMG_OK ? renew_interval(mg) : CMG_OK);
+    const cmg_krylov now = mg->krylov->options.method;
+    if (status == CMG_OK && wants_semi(mg) && (now == CMG_KRYLOV_SEMI || now == CMG_KRYLOV_CG)) {
+        CMGI_TRY(find_interval(mg)); /* of the new values; CG where there is none */
+        const cmg_krylov method = mg->interval.low > 0 ? CMG_KRYLOV_SEMI : CMG_KRYLOV_CG;
+        mg->krylov->options.low = mg->interval.low;
+        mg->krylov->options.high = mg->interval.high;
+        CMGI_TRY(method != now ? cmgi_multigrid_take_method(mg, method) : CMG_OK);
+    }
     mg->ready = status == CMG_OK;
     mg->unseen = true;
     return status;
