@@ -161,23 +161,6 @@ static cmg_status take_finest(cmg_solver *s, cmg_batch *batch, const cmg_csr *A)
     return CMG_OK;
 }
 
-/* The inverse of the last matrix, and its triangle while it is made. */
-static void place_last(cmg_batch *batch, cmg_size near_bytes)
-{
-    cmgi_batch_plan *p = &batch->plan;
-    const cmg_size n = p->level[p->levels - 1].rows;
-    const cmg_size triangle = (n * (n + 1) / 2 + 2 * n) * (cmg_size)sizeof(float);
-    if (!p->dense) {
-        return;
-    }
-    p->solution = cmgi_batch_reserve(&p->store_bytes, n * CMGI_BATCH_WIDTH(n), sizeof(float));
-    if (triangle <= near_bytes) {
-        p->dense_near = triangle;
-    } else {
-        p->dense_at = cmgi_batch_reserve(&batch->work_set_up, triangle, 1);
-    }
-}
-
 static cmg_status take_levels(cmg_solver *s, cmg_batch *batch, cmg_size near_bytes)
 {
     cmgi_batch_plan *p = &batch->plan;
@@ -193,7 +176,16 @@ static cmg_status take_levels(cmg_solver *s, cmg_batch *batch, cmg_size near_byt
     }
     (void)cmgi_batch_reserve(&batch->work_set_up, most[0], sizeof(double));
     p->products = cmgi_batch_reserve(&batch->work_set_up, most[1], sizeof(double));
-    place_last(batch, near_bytes);
+    const cmg_size n = p->level[p->levels - 1].rows; /* the inverse, and its triangle meanwhile */
+    const cmg_size triangle = (n * (n + 1) / 2 + 2 * n) * (cmg_size)sizeof(float);
+    if (p->dense) {
+        p->solution = cmgi_batch_reserve(&p->store_bytes, n * CMGI_BATCH_WIDTH(n), sizeof(float));
+    }
+    if (p->dense && triangle <= near_bytes) {
+        p->dense_near = triangle;
+    } else if (p->dense) {
+        p->dense_at = cmgi_batch_reserve(&batch->work_set_up, triangle, 1);
+    }
     const cmg_size power = 2 * (cmg_size)p->level[0].rows * (cmg_size)sizeof(float);
     batch->work_set_up = power > batch->work_set_up ? power : batch->work_set_up;
     return CMG_OK;

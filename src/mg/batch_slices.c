@@ -64,22 +64,6 @@ static void find_distances(const cmg_csr *A, bool diagonal, int *place, int *sta
     }
 }
 
-/* Lets slices of the same distances share those of the first, so that these stay in a cache. */
-static void share_distances(cmg_size slices, const int *start, const cmg_index *distance,
-                            int *shift)
-{
-    for (cmg_size s = 0; s < slices; ++s) {
-        const int pairs = start[s + 1] - start[s];
-        shift[s] = 0;
-        for (cmg_size k = 0; k < s && shift[s] == 0; ++k) {
-            const bool same = shift[k] == 0 && start[k + 1] - start[k] == pairs &&
-                              memcmp(distance + 2 * start[k], distance + 2 * start[s],
-                                     2 * (size_t)pairs * sizeof *distance) == 0;
-            shift[s] = same ? start[k] - start[s] : 0;
-        }
-    }
-}
-
 /* As many slots as the longest row of a slice has entries. */
 static void find_lengths(const cmg_csr *A, bool diagonal, int *start)
 {
@@ -156,7 +140,16 @@ cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, bool diagonal, c
     *M = (cmgi_batch_slices){.rows = (int)A->rows, .cols = (int)A->cols, .pairs = pairs};
     if (distances) {
         CMGI_TRY(cmgi_alloc(ctx, slices, sizeof *shift, &shift));
-        share_distances(slices, start, distance, shift);
+    }
+    for (cmg_size s = 0; s < slices && distances; ++s) {
+        /* slices of the same distances share those of the first, so that these stay in a cache */
+        const size_t bytes = 2 * (size_t)(start[s + 1] - start[s]) * sizeof *distance;
+        shift[s] = 0;
+        for (cmg_size k = 0; k < s && shift[s] == 0; ++k) {
+            const bool same = shift[k] == 0 && start[k + 1] - start[k] == start[s + 1] - start[s] &&
+                              memcmp(distance + 2 * start[k], distance + 2 * start[s], bytes) == 0;
+            shift[s] = same ? start[k] - start[s] : 0;
+        }
     }
     CMGI_TRY(cmgi_batch_hold(batch, &start, slices + 1, sizeof *start, &M->start));
     CMGI_TRY(cmgi_batch_hold(batch, &shift, slices, sizeof *shift, &M->shift));

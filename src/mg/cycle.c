@@ -18,25 +18,20 @@ static bool fits(const cmgi_cycle *cycle, int value, cmg_size n)
                                    cycle->buffer_bytes[v->buffer] >= cmgi_value_bytes(cycle, v)));
 }
 
-/* The vectors of a half of the cycle: those of the fine level are as long, and so are the coarse.
- */
-static bool half_fits(const cmgi_cycle *cycle, const cmgi_step *step)
-{
-    const cmg_size fine = cmgi_halves_rows(step->halves, true);
-    const cmg_size coarse = cmgi_halves_rows(step->halves, false);
-    return cycle->columns == 1 && fits(cycle, step->in, fine) && fits(cycle, step->b, fine) &&
-           fits(cycle, step->c, coarse) && fits(cycle, step->also, fine) &&
-           fits(cycle, step->out, step->kind == CMGI_STEP_DOWN ? coarse : fine);
-}
-
 /* CMG_ERR_INTERNAL unless every step's matrices are as large as its vectors, and those as their
  * buffers: a list that is not so would write behind an array. */
 static cmg_status check_lengths(const cmgi_cycle *cycle)
 {
     for (int s = 0; s < cycle->nsteps; ++s) {
         const cmgi_step *step = &cycle->steps[s];
-        if (step->halves != NULL && half_fits(cycle, step)) {
-            continue;
+        if (step->halves != NULL && cycle->columns == 1) {
+            const cmg_size fine = cmgi_halves_rows(step->halves, true);
+            const cmg_size coarse = cmgi_halves_rows(step->halves, false);
+            if (fits(cycle, step->in, fine) && fits(cycle, step->b, fine) &&
+                fits(cycle, step->c, coarse) && fits(cycle, step->also, fine) &&
+                fits(cycle, step->out, step->kind == CMGI_STEP_DOWN ? coarse : fine)) {
+                continue;
+            }
         }
         const cmg_size out = cycle->values[step->out].n;
         const cmg_size in = step->in != CMGI_NONE ? cycle->values[step->in].n : 0;
@@ -73,19 +68,6 @@ bool cmgi_cycle_takes_step(const cmgi_cycle *cycle)
     return last != NULL && cmgi_half_steps(cycle->ctx, last->halves, last->stages);
 }
 
-/* Memory for the parts of (r, z), where the last step leaves them. */
-static cmg_status reserve_dots(cmgi_cycle *cycle)
-{
-    const cmgi_step *last = last_up(cycle);
-    if (last == NULL || last->b != cycle->input) {
-        return CMG_OK;
-    }
-    cycle->left.count = cmgi_half_dots(cycle->ctx, last->halves);
-    CMGI_TRY(cmgi_alloc_device(cycle->ctx, cycle->left.count, sizeof *cycle->dots, &cycle->dots));
-    cycle->left.at = cycle->dots;
-    return CMG_OK;
-}
-
 cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi_cycle **cycle)
 {
     cmgi_scoped_by(cmgi_cycle_destroy) cmgi_cycle *made = NULL;
@@ -108,7 +90,12 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
     CMGI_TRY(cmgi_pass_buffers(made, plan->fuse));
     CMGI_TRY(cmgi_pass_exchange(made, plan->levels));
     CMGI_TRY(cmgi_chain_reserve(made));
-    CMGI_TRY(reserve_dots(made));
+    const cmgi_step *up = last_up(made);
+    if (up != NULL && up->b == made->input) { /* it leaves the parts of (r, z) */
+        made->left.count = cmgi_half_dots(ctx, up->halves);
+        CMGI_TRY(cmgi_alloc_device(ctx, made->left.count, sizeof *made->dots, &made->dots));
+        made->left.at = made->dots;
+    }
     /* the last half down in tiles, the smallest: it leaves processors free for a note beside it */
     made->notes = cmgi_cycle_takes_step(made) ? made->nsteps - 1 : CMGI_NONE;
     while (made->notes != CMGI_NONE &&
@@ -215,26 +202,21 @@ cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int number, const void *r, void *z
     }
 }
 
-static void run_chain(const cmgi_cycle *cycle, int first, const void *r, void *z)
-{
-    cmgi_chain chain;
-    cmgi_writeback w[CMGI_CHAIN_STAGES];
-    const void *in[CMGI_CHAIN_STAGES];
-    for (int k = 0; k < cycle->steps[first].chain; ++k) {
-        w[k] = writeback_of(cycle, &cycle->steps[first + k], r, z);
-        in[k] = address(cycle, cycle->steps[first + k].in, r, z);
-    }
-    cmgi_chain_of(cycle, first, w, in, &chain);
-    cmgi_chain_run(&chain, cmgi_cycle_precision(cycle));
-}
-
 cmg_status cmgi_cycle_run(void *user, const void *r, void *z)
 {
     cmgi_cycle *cycle = user;
     cmgi_threads_adapt(cycle->ctx);
     for (int s = 0; s < cycle->nsteps; ++s) {
         if (cycle->steps[s].chain > 1) {
-            run_chain(cycle, s, r, z);
+            cmgi_chain chain;
+            cmgi_writeback w[CMGI_CHAIN_STAGES];
+            const void *in[CMGI_CHAIN_STAGES];
+            for (int k = 0; k < cycle->steps[s].chain; ++k) {
+                w[k] = writeback_of(cycle, &cycle->steps[s + k], r, z);
+                in[k] = address(cycle, cycle->steps[s + k].in, r, z);
+            }
+            cmgi_chain_of(cycle, s, w, in, &chain);
+            cmgi_chain_run(&chain, cmgi_cycle_precision(cycle));
             s += cycle->steps[s].chain - 1;
         } else {
             CMGI_TRY(cmgi_cycle_step(cycle, s, r, z));
