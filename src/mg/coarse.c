@@ -310,22 +310,6 @@ cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, cons
     return cmgi_matrix_make(ctx, cmgi_format_find(ctx, dense.format), &from, &dense, M);
 }
 
-/* The inverse of A on the device as a matrix of the cycle; *made stays false where A is not
- * symmetric positive definite, which is left to the host. */
-static cmg_status inverse_there(cmg_context *ctx, const cmgi_resident *A,
-                                const cmg_matrix_options *options, cmg_matrix **M, bool *made)
-{
-    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
-    const cmg_size n = A->csr.rows;
-    cmgi_dense_look look = {0, 0};
-    CMGI_SCOPED_DEVICE(ctx, n * n, double, X);
-    CMGI_TRY(on->expand(ctx, &A->csr, X, &look));
-    if (!(look.difference > SYMMETRIC * look.largest)) {
-        CMGI_TRY(on->invert(ctx, n, look.largest, X, made));
-    }
-    return *made ? cmgi_dense_matrix(ctx, n, X, NULL, options, M) : CMG_OK;
-}
-
 cmg_status cmgi_coarse_inverse(const cmg_hierarchy *h, int level, const cmg_index *perm,
                                const cmg_matrix_options *options, cmg_matrix **M,
                                cmgi_inverse_kind *kind)
@@ -337,10 +321,17 @@ cmg_status cmgi_coarse_inverse(const cmg_hierarchy *h, int level, const cmg_inde
     *kind = CMGI_INVERSE_CHOLESKY;
     if (there != NULL && perm == NULL && there->csr.rows >= BY_BACKEND &&
         there->csr.rows <= MOST_ROWS) {
-        CMGI_TRY(inverse_there(ctx, there, options, M, &made));
-    }
-    if (made) {
-        return CMG_OK;
+        const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
+        const cmg_size n = there->csr.rows;
+        cmgi_dense_look look = {0, 0};
+        CMGI_SCOPED_DEVICE(ctx, n * n, double, X);
+        CMGI_TRY(on->expand(ctx, &there->csr, X, &look));
+        if (!(look.difference > SYMMETRIC * look.largest)) {
+            CMGI_TRY(on->invert(ctx, n, look.largest, X, &made));
+        }
+        if (made) { /* else it is not positive definite, which is left to the host */
+            return cmgi_dense_matrix(ctx, n, X, NULL, options, M);
+        }
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
     CMGI_SCOPED_ZERO(ctx, A.rows * A.rows, double, X);

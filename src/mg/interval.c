@@ -11,27 +11,23 @@ enum {
     LEAST_DEEPEST = 50000 /* with fewer the estimate costs an iteration on distorted meshes */
 };
 
-/* Entries of a random vector by the numbers of the rows, whoever has them and in which order; of a
- * level that is divided, the rows of the ranks before come first. */
-static cmg_status draw(cmg_context *ctx, const cmgi_level *level, bool divided, double *w)
-{
-    const cmg_size n = level->rows;
-    cmg_size first = 0;
-    CMGI_SCOPED_ZERO(ctx, cmgi_ranks(ctx), cmg_size, rows);
-    CMGI_TRY(divided ? ctx->options.ranks->gather(ctx, &n, sizeof n, rows) : CMG_OK);
-    for (int r = 0; r < cmgi_rank(ctx); ++r) {
-        first += rows[r];
-    }
-    return cmgi_draw_numbered(ctx, CMG_FP64, n, 1, first, level->perm, w);
-}
-
-/* r = A w with w random and 0 in Dirichlet rows: so it is in the range of a singular A, too. */
+/* r = A w with w random and 0 in Dirichlet rows: so it is in the range of a singular A, too.
+ * Entries go by the numbers of the rows, whoever has them and in which order; of a level that is
+ * divided, the rows of the ranks before come first. */
 static cmg_status start_vector(cmgi_multigrid *mg, int l, cmgi_pencil *P)
 {
     cmg_context *ctx = P->ctx;
     const cmgi_levels *levels = &mg->levels;
     CMGI_SCOPED_DEVICE(ctx, P->n, double, w);
-    CMGI_TRY(draw(ctx, &levels->level[l], cmgi_is_divided(mg->divided, l), w));
+    CMGI_SCOPED_ZERO(ctx, cmgi_ranks(ctx), cmg_size, rows);
+    CMGI_TRY(cmgi_is_divided(mg->divided, l)
+                 ? ctx->options.ranks->gather(ctx, &P->n, sizeof P->n, rows)
+                 : CMG_OK);
+    cmg_size first = 0;
+    for (int r = 0; r < cmgi_rank(ctx); ++r) {
+        first += rows[r];
+    }
+    CMGI_TRY(cmgi_draw_numbered(ctx, CMG_FP64, P->n, 1, first, levels->level[l].perm, w));
     if (levels->boundary != NULL) {
         const cmgi_writeback clean = {
             .kind = CMGI_WB_AXPBY, .alpha = -1, .beta = 1, .c = w, .y = w};

@@ -9,21 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-static cmg_status check_arguments(const cmg_hierarchy *h, int level, const char *smoother,
-                                  const char *save_as)
-{
-    cmg_context *ctx = h->ctx;
-    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG,
-               "smooth: level %d is not in 0 .. %d", level, h->levels - 1);
-    CMGI_CHECK(ctx, smoother != NULL, CMG_ERR_ARG, "smooth: the smoother's name is NULL");
-    CMGI_CHECK(ctx,
-               save_as != NULL && save_as[0] != '\0' && strlen(save_as) < CMGI_MAX_NAME &&
-                   strpbrk(save_as, "/:") == NULL,
-               CMG_ERR_ARG, "smooth: \"%s\" is not a name of 1 .. %d characters without / and :",
-               save_as != NULL ? save_as : "NULL", CMGI_MAX_NAME - 1);
-    return CMG_OK;
-}
-
 enum { SAMPLES = 8 };
 
 /* |g - M A g|^2; x and y are work vectors. */
@@ -112,9 +97,16 @@ cmg_status cmg_hierarchy_smooth(cmg_hierarchy *h, int level, const char *smoothe
                                 const char *save_as, cmg_smoother_info *info)
 {
     CMGI_GIVEN(h);
-    CMGI_TRY(check_arguments(h, level, smoother, save_as));
-    CMGI_TRY(cmgi_sized_check(h->ctx, "cmg_smoother_info", info, sizeof *info));
     cmg_context *ctx = h->ctx;
+    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG,
+               "smooth: level %d is not in 0 .. %d", level, h->levels - 1);
+    CMGI_CHECK(ctx, smoother != NULL, CMG_ERR_ARG, "smooth: the smoother's name is NULL");
+    CMGI_CHECK(ctx,
+               save_as != NULL && save_as[0] != '\0' && strlen(save_as) < CMGI_MAX_NAME &&
+                   strpbrk(save_as, "/:") == NULL,
+               CMG_ERR_ARG, "smooth: \"%s\" is not a name of 1 .. %d characters without / and :",
+               save_as != NULL ? save_as : "NULL", CMGI_MAX_NAME - 1);
+    CMGI_TRY(cmgi_sized_check(ctx, "cmg_smoother_info", info, sizeof *info));
     cmg_smoother_info made;
     CMGI_SCOPED_ZERO(ctx, 1, cmgi_smoother_factors, M);
     CMGI_RELEASED(cmgi_smoother_factors_clear, ctx, M);

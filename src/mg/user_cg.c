@@ -61,24 +61,6 @@ static cmg_status precondition(void *user, const void *r, void *z)
     return apply_operator(cg->ctx, &cg->C, r, z);
 }
 
-static cmg_status check_vectors(const cmg_cg_solver *cg, const cmg_vector *b, const cmg_vector *x)
-{
-    cmg_context *ctx = cg->ctx;
-    CMGI_CHECK(ctx, b != NULL && x != NULL, CMG_ERR_ARG, "cg: A, b or x is NULL");
-    CMGI_CHECK(ctx, b->n == cg->A.rows && x->n == cg->A.rows, CMG_ERR_SHAPE,
-               "cg: b has %lld and x %lld entries, A has %lld rows", (long long)b->n,
-               (long long)x->n, (long long)cg->A.rows);
-    CMGI_CHECK(ctx, b->columns == 1 && x->columns == 1, CMG_ERR_SHAPE,
-               "cg: b has %d columns and x %d, not one", b->columns, x->columns);
-    CMGI_CHECK(ctx, b->precision == CMG_FP64 && x->precision == CMG_FP64, CMG_ERR_ARG,
-               "cg: b and x have to be fp64");
-    CMGI_CHECK(ctx, !cmgi_vectors_overlap(b, x), CMG_ERR_ARG,
-               "cg: b and x are the same vector or overlap");
-    CMGI_CHECK(ctx, b->ctx == ctx && x->ctx == ctx, CMG_ERR_ARG,
-               "cg: b or x belongs to another context");
-    return CMG_OK;
-}
-
 cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
                          const cmg_solver_options *options, cmg_cg_solver **cg)
 {
@@ -151,8 +133,20 @@ void cmg_cg_destroy(cmg_cg_solver **cg)
 cmg_status cmg_cg_solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x, cmg_report *report)
 {
     CMGI_ALONE(cg);
-    CMGI_TRY(check_vectors(cg, b, x));
-    CMGI_TRY(cmgi_sized_check(cg->ctx, "cmg_report", report, sizeof *report));
+    cmg_context *ctx = cg->ctx;
+    CMGI_CHECK(ctx, b != NULL && x != NULL, CMG_ERR_ARG, "cg: A, b or x is NULL");
+    CMGI_CHECK(ctx, b->n == cg->A.rows && x->n == cg->A.rows, CMG_ERR_SHAPE,
+               "cg: b has %lld and x %lld entries, A has %lld rows", (long long)b->n,
+               (long long)x->n, (long long)cg->A.rows);
+    CMGI_CHECK(ctx, b->columns == 1 && x->columns == 1, CMG_ERR_SHAPE,
+               "cg: b has %d columns and x %d, not one", b->columns, x->columns);
+    CMGI_CHECK(ctx, b->precision == CMG_FP64 && x->precision == CMG_FP64, CMG_ERR_ARG,
+               "cg: b and x have to be fp64");
+    CMGI_CHECK(ctx, !cmgi_vectors_overlap(b, x), CMG_ERR_ARG,
+               "cg: b and x are the same vector or overlap");
+    CMGI_CHECK(ctx, b->ctx == ctx && x->ctx == ctx, CMG_ERR_ARG,
+               "cg: b or x belongs to another context");
+    CMGI_TRY(cmgi_sized_check(ctx, "cmg_report", report, sizeof *report));
     cmgi_krylov *k = cg->krylov;
     const double begin = cmgi_seconds();
     CMGI_TRY(cmgi_krylov_solve(k, b->data, x->data));
