@@ -26,45 +26,25 @@ static cmg_status parse_number(cmg_context *ctx, const char *method, const char 
     return CMG_OK;
 }
 
-static cmg_status parse_word(cmg_context *ctx, const char *method, const cmgi_key *key, piece p,
-                             double *value)
+static cmg_status parse_value(cmg_context *ctx, const char *method, const cmgi_key *key, piece p,
+                              double *value)
 {
     char known[128] = "";
-    for (int w = 0; key->words[w] != NULL; ++w) {
+    double v = 0;
+    for (int w = 0; key->words != NULL && key->words[w] != NULL; ++w) {
         if (is(p, key->words[w])) {
             *value = w;
             return CMG_OK;
         }
         cmgi_append(known, sizeof known, "%s%s", w > 0 ? ", " : "", key->words[w]);
     }
-    return cmgi_fail(ctx, CMG_ERR_ARG, "smoother %s: %s=%.*s is not one of %s", method, key->key,
-                     p.length, p.begin, known);
-}
-
-static cmg_status parse_value(cmg_context *ctx, const char *method, const cmgi_key *key, piece p,
-                              double *value)
-{
-    if (key->words != NULL) {
-        return parse_word(ctx, method, key, p, value);
-    }
-    double v = 0;
+    CMGI_CHECK(ctx, key->words == NULL, CMG_ERR_ARG, "smoother %s: %s=%.*s is not one of %s",
+               method, key->key, p.length, p.begin, known);
     CMGI_TRY(parse_number(ctx, method, key->key, p, &v));
     CMGI_CHECK(ctx, v >= key->low && v <= key->high && (!key->integer || v == floor(v)),
                CMG_ERR_ARG, "smoother %s: %s=%g has to be %s in %g .. %g", method, key->key, v,
                key->integer ? "an integer" : "a number", key->low, key->high);
     *value = v;
-    return CMG_OK;
-}
-
-static cmg_status parse_omega(cmg_context *ctx, const char *method, piece p, cmgi_arguments *out)
-{
-    if (is(p, "auto")) {
-        out->omega_auto = true;
-        return CMG_OK;
-    }
-    CMGI_TRY(parse_number(ctx, method, "omega", p, &out->omega));
-    CMGI_CHECK(ctx, out->omega > 0, CMG_ERR_ARG, "smoother %s: omega=%g has to be positive", method,
-               out->omega);
     return CMG_OK;
 }
 
@@ -89,7 +69,11 @@ static cmg_status parse_pair(cmg_context *ctx, const char *method, const cmgi_ke
                method, key.length, key.begin);
     *given |= 1U << k;
     if (k == CMGI_MAX_KEYS) {
-        return parse_omega(ctx, method, value, out);
+        out->omega_auto = is(value, "auto");
+        CMGI_TRY(out->omega_auto ? CMG_OK : parse_number(ctx, method, "omega", value, &out->omega));
+        CMGI_CHECK(ctx, out->omega_auto || out->omega > 0, CMG_ERR_ARG,
+                   "smoother %s: omega=%g has to be positive", method, out->omega);
+        return CMG_OK;
     }
     if (keys[k].rest) {
         out->rest = value.begin;

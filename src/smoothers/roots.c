@@ -296,20 +296,6 @@ static void mix(const cmgi_spectrum *spectrum, double share, cmgi_measure *mu)
     }
 }
 
-/* Largest |q| on (0, 1]. */
-static double largest_residual(int n, const double *theta)
-{
-    double largest = 0;
-    for (int k = 1; k <= 1000; ++k) {
-        double q = 1;
-        for (int j = 0; j < n; ++j) {
-            q *= 1 - k / (1000 * theta[j]);
-        }
-        largest = fmax(largest, fabs(q));
-    }
-    return largest;
-}
-
 static void fit_spectrum(const cmgi_polynomial *p, cmgi_orthogonal *o)
 {
     static const double shares[] = {0.1, 0.3, 0.6};
@@ -319,7 +305,15 @@ static void fit_spectrum(const cmgi_polynomial *p, cmgi_orthogonal *o)
         mix(p->spectrum, shares[s], &mu);
         cmgi_orthogonal_under(p->n, &mu, o);
         find_roots(o, theta);
-        if (largest_residual(p->n, theta) <= 1) {
+        double largest = 0; /* |q| on (0, 1] */
+        for (int k = 1; k <= 1000; ++k) {
+            double q = 1;
+            for (int j = 0; j < p->n; ++j) {
+                q *= 1 - k / (1000 * theta[j]);
+            }
+            largest = fmax(largest, fabs(q));
+        }
+        if (largest <= 1) {
             return;
         }
     }

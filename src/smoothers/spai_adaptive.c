@@ -97,9 +97,20 @@ static cmg_size enlarge(const grower *g, double mean, cmgi_row_work *c, cmg_inde
     return length;
 }
 
-static cmg_size grow_row(const grower *g, cmg_size i, cmg_index *J, cmg_size length,
-                         cmgi_spai_work *work, cmgi_row_work *c)
+static cmg_size smaller(cmg_size a, cmg_size b)
 {
+    return a < b ? a : b;
+}
+
+static bool make_row(const void *user, cmg_size i, int thread)
+{
+    const grower *g = user;
+    const cmg_size begin = g->S->indptr[i];
+    cmg_size length = g->S->indptr[i + 1] - begin;
+    cmg_index *J = g->rows.columns + i * g->rows.room;
+    cmgi_spai_work *work = &g->work[thread];
+    cmgi_row_work *c = &g->found[thread];
+    memcpy(J, g->S->indices + begin, (size_t)length * sizeof *J);
     cmgi_spai_row(g->A, i, J, length, g->counted, work);
     for (int step = 0; step < g->growth->steps; ++step) {
         if (residual(g, i, J, length, work) <= g->growth->epsilon) {
@@ -112,24 +123,8 @@ static cmg_size grow_row(const grower *g, cmg_size i, cmg_index *J, cmg_size len
         length = longer;
         cmgi_spai_row(g->A, i, J, length, g->counted, work);
     }
-    return length;
-}
-
-static cmg_size smaller(cmg_size a, cmg_size b)
-{
-    return a < b ? a : b;
-}
-
-static bool make_row(const void *user, cmg_size i, int thread)
-{
-    const grower *g = user;
-    const cmg_size begin = g->S->indptr[i];
-    const cmg_size length = g->S->indptr[i + 1] - begin;
-    cmg_index *J = g->rows.columns + i * g->rows.room;
-    cmgi_spai_work *work = &g->work[thread];
-    memcpy(J, g->S->indices + begin, (size_t)length * sizeof *J);
-    g->rows.length[i] = grow_row(g, i, J, length, work, &g->found[thread]);
-    memcpy(g->rows.values + i * g->rows.room, work->x, (size_t)g->rows.length[i] * sizeof *work->x);
+    g->rows.length[i] = length;
+    memcpy(g->rows.values + i * g->rows.room, work->x, (size_t)length * sizeof *work->x);
     return true;
 }
 

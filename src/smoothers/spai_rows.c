@@ -160,18 +160,6 @@ CMGI_WIDE static bool solve_normal(const cmg_csr *A, const cmg_index *J, cmg_siz
     return true;
 }
 
-/* By columns, every equation multiplied by the square root of its weight. */
-static void solve_by_columns(cmg_size m, cmg_size n, cmg_index own, cmgi_spai_work *work)
-{
-    for (cmg_size l = 0; l < m; ++l) {
-        for (cmg_size k = 0; k < n; ++k) {
-            work->L[k * m + l] = sqrt(work->weight[l]) * work->rows[l * width_of(n) + k];
-        }
-        work->b[l] = l == own ? sqrt(work->weight[l]) : 0;
-    }
-    cmgi_qr_solve(m, n, work->L, work->b, work->diagonal, work->x);
-}
-
 void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size length, bool counted,
                    cmgi_spai_work *work)
 {
@@ -204,9 +192,16 @@ void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size le
         work->weight[l] = 1;
     }
     const cmg_index own = cmgi_spai_local(work, (cmg_index)i);
-    if (!solve_normal(A, J, length, own, work)) {
-        solve_by_columns(m, length, own, work);
+    if (solve_normal(A, J, length, own, work)) {
+        return;
     }
+    for (cmg_size l = 0; l < m; ++l) { /* every equation times the square root of its weight */
+        for (cmg_size k = 0; k < length; ++k) {
+            work->L[k * m + l] = sqrt(work->weight[l]) * work->rows[l * width + k];
+        }
+        work->b[l] = l == own ? sqrt(work->weight[l]) : 0;
+    }
+    cmgi_qr_solve(m, length, work->L, work->b, work->diagonal, work->x);
 }
 
 typedef struct rows {

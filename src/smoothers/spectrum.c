@@ -118,22 +118,6 @@ static cmg_status place(const problem *P, const cmg_csr *csr, const cmgi_residen
     return cmgi_matrix_create(P->on.ctx, &from, CMGI_USE_ANY, &options, M);
 }
 
-/* Which rows of A are identity rows, at a place, and *count of the own ones over all ranks. */
-static cmg_status find_identity(problem *P, const cmgi_smoother_source *source, cmgi_place at,
-                                bool *flag, double *count)
-{
-    const cmg_csr *A = at == CMGI_DEVICE ? &source->there->csr : &source->A;
-    CMGI_TRY(cmgi_csr_identity_at(P->on.ctx, at, A, flag, NULL));
-    if (at == CMGI_DEVICE) {
-        *count = (double)source->there->facts.rows.identity;
-        return CMG_OK;
-    }
-    for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {
-        *count += flag[i];
-    }
-    return cmgi_all_sum(P->on.ctx, count, 1);
-}
-
 /* The mask of identity rows, where there are some besides other rows. */
 static cmg_status make_mask(problem *P, const cmgi_smoother_source *source)
 {
@@ -146,13 +130,20 @@ static cmg_status make_mask(problem *P, const cmgi_smoother_source *source)
     cmgi_scoped_csr D = {0};
     bool *flag = NULL;
     double *values = NULL;
-    double count = 0;
+    double count = at == CMGI_DEVICE ? (double)known : 0; /* of all ranks */
     CMGI_FREED(ctx, &flag);
     if (known == 0 || known == P->on.total) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *flag, &flag));
-    CMGI_TRY(find_identity(P, source, at, flag, &count));
+    CMGI_TRY(cmgi_csr_identity_at(ctx, at, at == CMGI_DEVICE ? &source->there->csr : &source->A,
+                                  flag, NULL));
+    if (at == CMGI_HOST) {
+        for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {
+            count += flag[i];
+        }
+        CMGI_TRY(cmgi_all_sum(ctx, &count, 1));
+    }
     if (count == 0 || count == (double)P->on.total) {
         return CMG_OK;
     }
