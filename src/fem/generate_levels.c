@@ -146,20 +146,6 @@ static uint64_t space_key(const cmgi_space *space, int refinement, cmg_size node
     return key;
 }
 
-static cmg_status order_by_cells(const source *s, const cmgi_space *space, int refinement,
-                                 cmg_index **order)
-{
-    CMGI_TRY(cmgi_alloc(s->ctx, space->unknowns, sizeof **order, order));
-    CMGI_SCOPED(s->ctx, space->unknowns, uint64_t, keys);
-#pragma omp parallel for num_threads(s->ctx->threads) schedule(static) if (space->unknowns > 256)
-    for (cmg_size n = 0; n < space->unknowns; ++n) {
-        const cmg_size node = cmgi_space_node(space, n);
-        keys[n] = space->grid != NULL ? cmgi_grid_key(space->grid, refinement, node)
-                                      : space_key(space, refinement, node);
-    }
-    return cmgi_order_by_key(s->ctx, space->unknowns, keys, *order);
-}
-
 /* All of one level; `coarse` is the next one, NULL = none. */
 static cmg_status make_level(const source *s, const cmgi_space *space, const cmgi_space *coarse,
                              int level, cmg_index **order)
@@ -191,9 +177,19 @@ static cmg_status make_level(const source *s, const cmgi_space *space, const cmg
         CMGI_TRY(s->plan->slabs ? cmgi_grid_store_part(s->ctx, &s->finest, &s->problem, s->h)
                                 : cmgi_space_store_mesh(space, &s->problem, s->h));
     }
-    return o->numbering == CMG_NUMBERING_CELLS
-               ? order_by_cells(s, space, s->plan->refinement[level], order)
-               : CMG_OK;
+    if (o->numbering != CMG_NUMBERING_CELLS) {
+        return CMG_OK;
+    }
+    const int refinement = s->plan->refinement[level];
+    CMGI_TRY(cmgi_alloc(s->ctx, space->unknowns, sizeof **order, order));
+    CMGI_SCOPED(s->ctx, space->unknowns, uint64_t, keys);
+#pragma omp parallel for num_threads(s->ctx->threads) schedule(static) if (space->unknowns > 256)
+    for (cmg_size n = 0; n < space->unknowns; ++n) {
+        const cmg_size node = cmgi_space_node(space, n);
+        keys[n] = space->grid != NULL ? cmgi_grid_key(space->grid, refinement, node)
+                                      : space_key(space, refinement, node);
+    }
+    return cmgi_order_by_key(s->ctx, space->unknowns, keys, *order);
 }
 
 cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,

@@ -185,24 +185,6 @@ static cmg_size list_cells(const assembly *s, integrals *in, cmg_size begin)
     return end;
 }
 
-static cmg_status assemble_parts(assembly *s, integrals *in)
-{
-    const cmgi_space *space = s->space;
-    cmg_size end = 0;
-    in->ring.list = in->cells;
-    for (cmg_size begin = 0; begin < space->unknowns; begin = end) {
-        end = list_cells(s, in, begin);
-        CMGI_TRY(cmgi_space_inverted(
-            space, cmgi_space_integrate_cells(space, s->form, 0, in->count, &in->ring)));
-#pragma omp parallel for num_threads(space->ctx->threads) schedule(static) if (end - begin > 64)
-        for (cmg_size k = begin; k < end; ++k) {
-            gather_rows(s, in, s->order[k]);
-        }
-        CMGI_TRY(cmgi_progress(space->ctx, "assembling", end, space->unknowns));
-    }
-    return CMG_OK;
-}
-
 static cmg_status assemble_mesh(assembly *s)
 {
     cmg_context *ctx = s->space->ctx;
@@ -227,7 +209,19 @@ static cmg_status assemble_mesh(assembly *s)
         CMGI_TRY(cmgi_alloc(ctx, in.ring.slots * rows, sizeof(double), &in.ring.F));
     }
     memset(in.slot, -1, (size_t)cells * sizeof *in.slot);
-    return assemble_parts(s, &in);
+    in.ring.list = in.cells;
+    cmg_size end = 0;
+    for (cmg_size begin = 0; begin < s->space->unknowns; begin = end) {
+        end = list_cells(s, &in, begin);
+        CMGI_TRY(cmgi_space_inverted(
+            s->space, cmgi_space_integrate_cells(s->space, s->form, 0, in.count, &in.ring)));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (end - begin > 64)
+        for (cmg_size k = begin; k < end; ++k) {
+            gather_rows(s, &in, s->order[k]);
+        }
+        CMGI_TRY(cmgi_progress(ctx, "assembling", end, s->space->unknowns));
+    }
+    return CMG_OK;
 }
 
 /* Layers [begin, end) of cells, then the rows of the nodes that they complete. */
