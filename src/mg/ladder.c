@@ -193,6 +193,16 @@ static const char *change(const cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_ru
     }
 }
 
+/* How the last attempt went: its mean factor where it was slow, else its outcome. */
+static void describe(const cmgi_ending *end, char *text, size_t size)
+{
+    if (end->outcome == CMG_STAGNATED && end->last > 0) {
+        (void)snprintf(text, size, "had a factor of %.2f", pow(end->factor, 1.0 / end->last));
+    } else {
+        (void)snprintf(text, size, "ended as %s", cmg_enum_name("outcome", (int)end->outcome));
+    }
+}
+
 /* What a rung makes: levels and cycles, and where `levels`, what is completed for them. */
 static void drop(cmgi_multigrid *mg, bool levels)
 {
@@ -240,11 +250,7 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
     }
     ladder->used[rung] = rung != CMGI_RUNG_BITS; /* there may be more bits still */
     (void)snprintf(less, sizeof less, "%s", cmgi_ladder_precision(mg));
-    (void)snprintf(went, sizeof went, "ended as %s", cmg_enum_name("outcome", (int)end->outcome));
-    if (end->outcome == CMG_STAGNATED && end->last > 0) {
-        (void)snprintf(went, sizeof went, "had a factor of %.2f",
-                       pow(end->factor, 1.0 / end->last));
-    }
+    describe(end, went, sizeof went);
     const char *name = change(ladder, mg, rung);
     if (rung == CMGI_RUNG_BITS) {
         (void)snprintf(clause, CMGI_CLAUSE, "%s to %s after %d iterations (%s)", less, name,
@@ -272,13 +278,11 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
     const bool crowded = status == CMG_ERR_MEMORY && mg->divided == NULL;
     if (status == CMG_OK || crowded) {
         drop(&before, levels);
-    }
-    if (crowded) { /* not beside the one before: then in its place */
-        drop(mg, levels);
+        if (status == CMG_OK) {
+            return CMG_OK;
+        }
+        drop(mg, levels); /* not beside the one before: then in its place */
         return build(mg, levels);
-    }
-    if (status == CMG_OK) {
-        return CMG_OK;
     }
     drop(mg, levels);
     *mg = before;
