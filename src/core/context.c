@@ -65,18 +65,6 @@ static cmg_status tell_why(const cmg_context_options *o, cmg_status status, cons
     return status;
 }
 
-/* Several ranks, where the caller wants them. */
-static cmg_status join_ranks(cmg_context *c)
-{
-    if (c->options.transport == NULL) {
-        return CMG_OK;
-    }
-    CMGI_CHECK(c, c->options.ranks != NULL, CMG_ERR_UNSUPPORTED,
-               "transport: several ranks need libcmgranks, which cmg_ranks_use puts into the "
-               "options of a context with the transport");
-    return c->options.ranks->open(c);
-}
-
 static cmg_status open_context(const cmg_context_options *o, cmg_context **ctx)
 {
     const cmgi_backend *backend = table_of(o->backend);
@@ -105,8 +93,12 @@ static cmg_status open_context(const cmg_context_options *o, cmg_context **ctx)
     } else if (backend->open != NULL) {
         status = backend->open(c);
     }
-    if (status == CMG_OK) {
-        status = join_ranks(c);
+    if (status == CMG_OK && o->transport != NULL) {
+        status = o->ranks != NULL ? o->ranks->open(c)
+                                  : cmgi_fail(c, CMG_ERR_UNSUPPORTED,
+                                              "transport: several ranks need libcmgranks, which "
+                                              "cmg_ranks_use puts into the options of a context "
+                                              "with the transport");
         if (status != CMG_OK && backend->close != NULL) {
             backend->close(c);
         }

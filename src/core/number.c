@@ -20,19 +20,16 @@ typedef struct decimal {
 #ifdef __SIZEOF_INT128__
 __extension__ typedef unsigned __int128 wide;
 
-static int bit_length(wide x)
-{
-    const uint64_t high = (uint64_t)(x >> 64);
-    const uint64_t low = (uint64_t)x;
-    return high != 0 ? 128 - __builtin_clzll(high) : low != 0 ? 64 - __builtin_clzll(low) : 0;
-}
-
 /* (x + something in (0,1) if sticky) 2^e, to nearest, ties to even. */
 static double round_wide(wide x, bool sticky, int e)
 {
-    const int bits = bit_length(x);
+    const uint64_t high = (uint64_t)(x >> 64);
+    const uint64_t low = (uint64_t)x;
+    const int bits = high != 0  ? 128 - __builtin_clzll(high)
+                     : low != 0 ? 64 - __builtin_clzll(low)
+                                : 0;
     if (bits <= 53) {
-        return ldexp((double)(uint64_t)x, e);
+        return ldexp((double)low, e);
     }
     const int shift = bits - 53;
     uint64_t m = (uint64_t)(x >> shift);
@@ -202,26 +199,18 @@ const char *cmgi_parse_size(const char *p, cmg_size *value)
     return p;
 }
 
-/* Puts a point where the locale has something else. */
-static int replace_point(char *text, int length)
+int cmgi_print_double(char text[CMGI_NUMBER_LENGTH], int digits, double value)
 {
+    const int length = snprintf(text, CMGI_NUMBER_LENGTH, "%.*g", digits, value);
     const char *point = localeconv()->decimal_point;
-    if (strcmp(point, ".") == 0) {
-        return length;
-    }
-    char *at = strstr(text, point);
+    char *at = strcmp(point, ".") != 0 ? strstr(text, point) : NULL;
     if (at == NULL) {
         return length;
     }
     const size_t extra = strlen(point) - 1;
-    *at = '.';
+    *at = '.'; /* the locale has something else */
     memmove(at + 1, at + 1 + extra, strlen(at + 1 + extra) + 1);
     return length - (int)extra;
-}
-
-int cmgi_print_double(char text[CMGI_NUMBER_LENGTH], int digits, double value)
-{
-    return replace_point(text, snprintf(text, CMGI_NUMBER_LENGTH, "%.*g", digits, value));
 }
 
 int cmgi_format_double(char text[CMGI_NUMBER_LENGTH], double value)

@@ -137,18 +137,6 @@ static void print_real(double v, char *text, size_t size)
     (void)snprintf(text, size, "%.24s", number);
 }
 
-static void print_reals(const cmg_option *row, const void *options, char *text, size_t size)
-{
-    size_t used = 0;
-    for (size_t k = 0; k < row->bytes / sizeof(double) && used + 32 < size; ++k) {
-        double v = 0;
-        memcpy(&v, (const char *)options + row->offset + k * sizeof v, sizeof v);
-        text[used] = ',';
-        print_real(v, text + used + (k > 0), 31);
-        used += strlen(text + used);
-    }
-}
-
 void cmg_option_get(const cmg_option *row, const void *options, char *value, size_t size)
 {
     if (value == NULL || size == 0) {
@@ -158,8 +146,9 @@ void cmg_option_get(const cmg_option *row, const void *options, char *value, siz
     if (row == NULL || options == NULL || !cmgi_option_fits(row, cmgi_options_size(options))) {
         return;
     }
-    const double v = cmgi_option_number(row, options);
+    double v = cmgi_option_number(row, options);
     const char *name = NULL;
+    size_t used = 0;
     switch (row->type) {
     case CMG_OPTION_FLAG:
         (void)snprintf(value, size, "%s", v != 0 ? "yes" : "no");
@@ -172,7 +161,12 @@ void cmg_option_get(const cmg_option *row, const void *options, char *value, siz
         print_real(v, value, size);
         break;
     case CMG_OPTION_REALS:
-        print_reals(row, options, value, size);
+        for (size_t k = 0; k < row->bytes / sizeof v && used + 32 < size; ++k) {
+            memcpy(&v, (const char *)options + row->offset + k * sizeof v, sizeof v);
+            value[used] = ',';
+            print_real(v, value + used + (k > 0), 31);
+            used += strlen(value + used);
+        }
         break;
     case CMG_OPTION_WORD:
         name = cmgi_option_word(row, (int)v);
@@ -196,15 +190,6 @@ static bool same_key(const char *a, const char *b)
         ++b;
     }
     return *a == *b;
-}
-
-/* 1: the key of the row; -1: the same with no- before it, of a flag; 0: another key. */
-static int match(const cmg_option *row, const char *key)
-{
-    const bool no = strncmp(key, "no-", 3) == 0 || strncmp(key, "no_", 3) == 0;
-    return same_key(row->key, key)                                             ? 1
-           : no && row->type == CMG_OPTION_FLAG && same_key(row->key, key + 3) ? -1
-                                                                               : 0;
 }
 
 /* A text being read. */
@@ -267,36 +252,25 @@ static cmg_status read_token(reading *r, char why[CMG_MESSAGE])
     return n > 0 || quoted ? CMG_OK : cmgi_option_refuse(why, "%s: the value is missing", r->key);
 }
 
-static cmg_status refuse_key(const cmgi_option_table *table, const char *key, char why[CMG_MESSAGE])
-{
-    const char *words[WORDS_MOST];
-    const int count = table->count < WORDS_MOST ? table->count : WORDS_MOST;
-    for (int i = 0; i < count; ++i) {
-        words[i] = table->rows[i].key;
-    }
-    return cmgi_option_refuse_word("option", key, words, count, why);
-}
-
-/* The row of a key; *off = it was given as no-key. */
-static const cmg_option *find(const cmgi_option_table *table, const char *key, bool *off)
-{
-    for (int i = 0; i < table->count; ++i) {
-        const int how = match(&table->rows[i], key);
-        *off = how < 0;
-        if (how != 0) {
-            return &table->rows[i];
-        }
-    }
-    return NULL;
-}
-
 static cmg_status set_token(const cmgi_option_table *table, const reading *r, void *options,
                             char why[CMG_MESSAGE])
 {
-    bool off = false;
-    const cmg_option *row = find(table, r->key, &off);
+    const bool no = strncmp(r->key, "no-", 3) == 0 || strncmp(r->key, "no_", 3) == 0;
+    const char *words[WORDS_MOST];
+    const cmg_option *row = NULL;
+    bool off = false; /* it was given as no-key */
+    int i = 0;
+    for (; i < table->count && row == NULL; ++i) {
+        const cmg_option *one = &table->rows[i];
+        off = no && one->type == CMG_OPTION_FLAG && same_key(one->key, r->key + 3);
+        row = off || same_key(one->key, r->key) ? one : NULL;
+        if (i < WORDS_MOST) {
+            words[i] = one->key;
+        }
+    }
     if (row == NULL) {
-        return refuse_key(table, r->key, why);
+        return cmgi_option_refuse_word("option", r->key, words, i < WORDS_MOST ? i : WORDS_MOST,
+                                       why);
     }
     if (r->has_value) {
         return off ? cmgi_option_refuse(why, "%s takes no value", r->key)
@@ -307,37 +281,28 @@ static cmg_status set_token(const cmgi_option_table *table, const reading *r, vo
                : cmgi_option_refuse(why, "%s needs a value: %s=...", row->key, row->key);
 }
 
-static cmg_status set_all(const cmgi_option_table *table, void *options, const char *text,
-                          char why[CMG_MESSAGE])
-{
-    char reason[CMG_MESSAGE] = "";
-    reading r = {.at = text, .line = 1};
-    cmg_status status = CMG_OK;
-    while (status == CMG_OK && skip_to_token(&r)) {
-        status = read_token(&r, reason);
-        status = status == CMG_OK ? set_token(table, &r, options, reason) : status;
-    }
-    return status == CMG_OK             ? CMG_OK
-           : strchr(text, '\n') != NULL ? cmgi_option_refuse(why, "line %d: %.230s", r.line, reason)
-                                        : cmgi_option_refuse(why, "%s", reason);
-}
-
 cmg_status cmgi_options_set(const cmgi_option_table *table, void *options, const char *text)
 {
     char scratch[CMGI_OPTIONS_MOST];
     char why[CMG_MESSAGE] = "";
+    reading r = {.at = text, .line = 1};
+    cmg_status status = CMG_OK;
     CMGI_NOT_NULL(options);
     CMGI_NOT_NULL(text);
+    char *refused = (char *)options + sizeof(size_t);
     const size_t size = cmgi_options_size(options);
     if (size < sizeof size + CMG_MESSAGE || size > sizeof scratch || size > table->bytes) {
         return CMG_ERR_ARG; /* there is no place for a sentence */
     }
     memcpy(scratch, options, size);
-    const cmg_status status = set_all(table, scratch, text, why);
+    while (status == CMG_OK && skip_to_token(&r)) {
+        status = read_token(&r, why);
+        status = status == CMG_OK ? set_token(table, &r, scratch, why) : status;
+    }
     if (status == CMG_OK) {
         memcpy(options, scratch, size);
-    } else {
-        memcpy((char *)options + sizeof size, why, sizeof why);
+        return CMG_OK;
     }
-    return status;
+    return strchr(text, '\n') != NULL ? cmgi_option_refuse(refused, "line %d: %.230s", r.line, why)
+                                      : cmgi_option_refuse(refused, "%s", why);
 }

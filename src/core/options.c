@@ -122,14 +122,6 @@ const char *cmgi_option_word(const cmg_option *row, int value)
     return row->name != NULL ? row->name(row->words, value) : cmg_enum_name(row->words, value);
 }
 
-/* Names of the row's enumeration; its values are numbered from 0. */
-static void list_words(const cmg_option *row, char *text, size_t size)
-{
-    for (int v = 0; cmgi_option_word(row, v) != NULL; ++v) {
-        cmgi_append(text, size, "%s%s", v > 0 ? ", " : "", cmgi_option_word(row, v));
-    }
-}
-
 cmg_status cmgi_option_refuse_word(const char *key, const char *word, const char *const *words,
                                    int count, char why[CMG_MESSAGE])
 {
@@ -144,22 +136,6 @@ cmg_status cmgi_option_refuse_word(const char *key, const char *word, const char
                                     key, word, close, known)
                : cmgi_option_refuse(why, "%s: '%.40s' is unknown; known are %.180s", key, word,
                                     known);
-}
-
-/* The part of a text before a colon has to be one of the row's first words. */
-static cmg_status check_first_word(const cmg_option *row, const char *text, char why[CMG_MESSAGE])
-{
-    const char *words[WORDS_MOST];
-    char first[64];
-    int count = 0;
-    (void)snprintf(first, sizeof first, "%.*s", (int)strcspn(text, ":"), text);
-    for (; count < WORDS_MOST && row->first(count) != NULL; ++count) {
-        words[count] = row->first(count);
-        if (strcmp(words[count], first) == 0) {
-            return CMG_OK;
-        }
-    }
-    return cmgi_option_refuse_word(row->key, first, words, count, why);
 }
 
 static bool on_list(const char *list, double value)
@@ -185,7 +161,9 @@ void cmg_option_range(const cmg_option *row, char *text, size_t size)
         return;
     }
     if (row->type == CMG_OPTION_WORD) {
-        list_words(row, text, size);
+        for (int v = 0; cmgi_option_word(row, v) != NULL; ++v) {
+            cmgi_append(text, size, "%s%s", v > 0 ? ", " : "", cmgi_option_word(row, v));
+        }
     } else if (row->type == CMG_OPTION_FLAG) {
         (void)snprintf(text, size, "yes, no");
     } else if (row->list != NULL) {
@@ -238,7 +216,20 @@ cmg_status cmgi_option_check(const cmg_option *row, const void *options, char wh
     if (text[0] == '\0' && row->word != NULL && row->word[0] != '\0') {
         return cmgi_option_refuse(why, "%s: is empty", row->key);
     }
-    return row->first != NULL && text[0] != '\0' ? check_first_word(row, text, why) : CMG_OK;
+    if (row->first == NULL || text[0] == '\0') {
+        return CMG_OK;
+    }
+    const char *words[WORDS_MOST]; /* the part before a colon has to be one of these */
+    char first[64];
+    int count = 0;
+    (void)snprintf(first, sizeof first, "%.*s", (int)strcspn(text, ":"), text);
+    for (; count < WORDS_MOST && row->first(count) != NULL; ++count) {
+        words[count] = row->first(count);
+        if (strcmp(words[count], first) == 0) {
+            return CMG_OK;
+        }
+    }
+    return cmgi_option_refuse_word(row->key, first, words, count, why);
 }
 
 size_t cmgi_options_size(const void *options)

@@ -17,23 +17,6 @@ static bool same_field(const cmg_option *row, const char *a, const char *b)
     }
 }
 
-/* Refuses the first field in which a rank's struct differs from that of rank 0. */
-static cmg_status compare_ranks(cmg_context *ctx, const cmgi_option_table *table, const char *first,
-                                const char *other, int rank)
-{
-    for (int i = 0; i < table->count; ++i) {
-        const cmg_option *row = &table->rows[i];
-        char value[2][64];
-        if (!same_field(row, first, other)) {
-            cmg_option_get(row, first, value[0], sizeof value[0]);
-            cmg_option_get(row, other, value[1], sizeof value[1]);
-            return cmgi_fail(ctx, CMG_ERR_ARG, "%s is '%s' on rank 0 and '%s' on rank %d", row->key,
-                             value[0], value[1], rank);
-        }
-    }
-    return CMG_OK;
-}
-
 cmg_status cmgi_options_agree(cmg_context *ctx, const cmgi_option_table *table, const void *own)
 {
     const int ranks = cmgi_ranks(ctx);
@@ -43,8 +26,17 @@ cmg_status cmgi_options_agree(cmg_context *ctx, const cmgi_option_table *table, 
     }
     CMGI_TRY(cmgi_group_fail(ctx, cmgi_alloc(ctx, ranks, table->bytes, &all)));
     CMGI_TRY(ctx->options.ranks->gather(ctx, own, table->bytes, all));
-    for (int r = 1; r < ranks; ++r) {
-        CMGI_TRY(compare_ranks(ctx, table, all, all + (size_t)r * table->bytes, r));
+    for (int k = 0; k < (ranks - 1) * table->count; ++k) {
+        const cmg_option *row = &table->rows[k % table->count];
+        const int rank = 1 + k / table->count;
+        const char *other = all + (size_t)rank * table->bytes;
+        char value[2][64];
+        if (!same_field(row, all, other)) {
+            cmg_option_get(row, all, value[0], sizeof value[0]);
+            cmg_option_get(row, other, value[1], sizeof value[1]);
+            return cmgi_fail(ctx, CMG_ERR_ARG, "%s is '%s' on rank 0 and '%s' on rank %d", row->key,
+                             value[0], value[1], rank);
+        }
     }
     return CMG_OK;
 }

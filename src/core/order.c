@@ -5,18 +5,6 @@
 /* Lists up to here are sorted by insertion: rows of sparse matrices are seldom longer. */
 enum { SHORT = 24 };
 
-static void insert_all(cmg_index *list, cmg_size n)
-{
-    for (cmg_size i = 1; i < n; ++i) {
-        const cmg_index value = list[i];
-        cmg_size k = i;
-        for (; k > 0 && list[k - 1] > value; --k) {
-            list[k] = list[k - 1];
-        }
-        list[k] = value;
-    }
-}
-
 static cmg_index median(cmg_index a, cmg_index b, cmg_index c)
 {
     const cmg_index low = a < b ? a : b;
@@ -58,7 +46,14 @@ static void sort(cmg_index *list, cmg_size n, int depth)
         sort(list + first, n - first, depth);
         n = first;
     }
-    insert_all(list, n);
+    for (cmg_size i = 1; i < n; ++i) {
+        const cmg_index value = list[i];
+        cmg_size k = i;
+        for (; k > 0 && list[k - 1] > value; --k) {
+            list[k] = list[k - 1];
+        }
+        list[k] = value;
+    }
 }
 
 void cmgi_sort_indices(cmg_index *list, cmg_size n)

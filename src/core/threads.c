@@ -37,21 +37,6 @@ void cmgi_sharing_start(cmgi_sharing *s, int most, bool fixed)
     *s = (cmgi_sharing){.most = most, .fixed = fixed, .wait = WAIT};
 }
 
-/* After a window with preemptions. */
-static int share(cmgi_sharing *s, int threads, double seconds)
-{
-    s->quiet = seconds;
-    s->busy += 1;
-    if (s->busy < BUSY_WINDOWS || threads == 1) {
-        return threads;
-    }
-    const bool mistaken = s->added > 0 && seconds - s->added < WAIT;
-    const double longer = 2 * s->wait < WAIT_MOST ? 2 * s->wait : WAIT_MOST;
-    s->wait = mistaken ? longer : WAIT;
-    s->busy = 0;
-    return threads - 1 - threads / 8;
-}
-
 int cmgi_sharing_step(cmgi_sharing *s, int threads, double seconds, long preempted)
 {
     if (s->fixed || s->most == 1 || (s->since > 0 && seconds - s->since < WINDOW)) {
@@ -67,8 +52,16 @@ int cmgi_sharing_step(cmgi_sharing *s, int threads, double seconds, long preempt
         return threads;
     }
     if (count > 0) {
-        s->busy += length > LONG ? BUSY_WINDOWS : 0;
-        return share(s, threads, seconds);
+        s->quiet = seconds;
+        s->busy += length > LONG ? BUSY_WINDOWS + 1 : 1;
+        if (s->busy < BUSY_WINDOWS || threads == 1) {
+            return threads;
+        }
+        const bool mistaken = s->added > 0 && seconds - s->added < WAIT;
+        const double longer = 2 * s->wait < WAIT_MOST ? 2 * s->wait : WAIT_MOST;
+        s->wait = mistaken ? longer : WAIT;
+        s->busy = 0;
+        return threads - 1 - threads / 8;
     }
     s->busy = 0;
     if (threads == s->most || seconds - s->quiet < s->wait) {

@@ -42,16 +42,6 @@ static void merge_sort(cmg_index *indices, double *values, cmg_size length, cmg_
     }
 }
 
-static bool is_sorted(const cmg_index *indices, cmg_size length)
-{
-    for (cmg_size k = 1; k < length; ++k) {
-        if (indices[k] < indices[k - 1]) {
-            return false;
-        }
-    }
-    return true;
-}
-
 cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A)
 {
     const cmg_size longest = cmgi_csr_longest_row(&A->view);
@@ -65,7 +55,7 @@ cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A)
         for (cmg_size i = 0; i < A->rows; ++i) {
             const cmg_size first = A->indptr[i];
             const cmg_size length = A->indptr[i + 1] - first;
-            if (!is_sorted(A->indices + first, length)) {
+            if (!cmgi_csr_ascends(&A->view, i)) {
                 merge_sort(A->indices + first, A->values + first, length, ti + mine, tv + mine);
             }
         }

@@ -19,18 +19,10 @@ static cmg_size find(const cmgi_csr *S, cmg_size i, cmg_index j)
     return cmgi_find_index(S->indices, S->indptr[i], S->indptr[i + 1], j);
 }
 
-static bool meets_all(const cmgi_csr *S, cmg_index k, const cmg_index *members, cmg_size length)
-{
-    for (cmg_size m = 0; m < length; ++m) {
-        if (k == members[m] || find(S, members[m], k) < 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The clique around the edge (i, j), j = i for a vertex alone; returns its length. */
-static cmg_size grow(const cmgi_csr *S, cmg_size i, cmg_index j, cmg_size limit, cmg_index *members)
+/* The clique around the edge (i, j), j = i for a vertex alone, whose edges are covered then;
+ * returns its length. */
+static cmg_size grow(const cmgi_csr *S, cmg_size i, cmg_index j, cmg_size limit, cmg_index *members,
+                     bool *covered)
 {
     cmg_size length = 0;
     members[length++] = (cmg_index)i;
@@ -38,21 +30,20 @@ static cmg_size grow(const cmgi_csr *S, cmg_size i, cmg_index j, cmg_size limit,
         members[length++] = j;
     }
     for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1] && length < limit; ++k) {
-        if (meets_all(S, S->indices[k], members, length)) {
-            members[length++] = S->indices[k];
+        const cmg_index next = S->indices[k];
+        cmg_size met = 0;
+        while (met < length && next != members[met] && find(S, members[met], next) >= 0) {
+            ++met;
+        }
+        if (met == length) {
+            members[length++] = next;
         }
     }
     qsort(members, (size_t)length, sizeof *members, cmgi_ascending_index);
-    return length;
-}
-
-static void cover(const cmgi_csr *S, const cmg_index *members, cmg_size length, bool *covered)
-{
-    for (cmg_size a = 0; a < length; ++a) {
-        for (cmg_size b = 0; b < length; ++b) {
-            covered[find(S, members[a], members[b])] = true;
-        }
+    for (cmg_size e = 0; e < length * length; ++e) {
+        covered[find(S, members[e / length], members[e % length])] = true;
     }
+    return length;
 }
 
 /* *array of `size`-byte elements gets room for `wanted`, at least twice what it had. */
@@ -76,9 +67,13 @@ static cmg_status enlarge(cmg_context *ctx, void *array, size_t size, cmg_size w
     return CMG_OK;
 }
 
-static cmg_status find_all(cmg_context *ctx, const cmgi_csr *S, cmg_size limit, bool *covered,
-                           cmgi_cliques *c)
+cmg_status cmgi_cliques_find(cmg_context *ctx, const cmgi_csr *S, cmg_size limit, cmgi_cliques *c)
 {
+    cmgi_cliques made = {0};
+    CMGI_RELEASED(cmgi_cliques_free, ctx, &made);
+    CMGI_SCOPED_ZERO(ctx, S->indptr[S->rows], bool, covered);
+    CMGI_TRY(enlarge(ctx, &made.first, sizeof *made.first, S->rows + 2, &made.room[0]));
+    made.first[0] = 0;
     for (cmg_size i = 0; i < S->rows; ++i) {
         if (i % 16384 == 0) {
             CMGI_TRY(cmgi_progress(ctx, "element patches", i, S->rows));
@@ -88,26 +83,14 @@ static cmg_status find_all(cmg_context *ctx, const cmgi_csr *S, cmg_size limit, 
             if (covered[k] || alone) {
                 continue; /* the diagonal is covered with the first edge */
             }
-            const cmg_size at = c->first[c->count];
-            CMGI_TRY(enlarge(ctx, &c->members, sizeof *c->members, at + limit, &c->room[1]));
-            CMGI_TRY(enlarge(ctx, &c->first, sizeof *c->first, c->count + 2, &c->room[0]));
-            const cmg_size length = grow(S, i, S->indices[k], limit, c->members + at);
-            cover(S, c->members + at, length, covered);
-            c->first[++c->count] = at + length;
-            c->largest = length > c->largest ? length : c->largest;
+            const cmg_size at = made.first[made.count];
+            CMGI_TRY(enlarge(ctx, &made.members, sizeof *made.members, at + limit, &made.room[1]));
+            CMGI_TRY(enlarge(ctx, &made.first, sizeof *made.first, made.count + 2, &made.room[0]));
+            const cmg_size length = grow(S, i, S->indices[k], limit, made.members + at, covered);
+            made.first[++made.count] = at + length;
+            made.largest = length > made.largest ? length : made.largest;
         }
     }
-    return CMG_OK;
-}
-
-cmg_status cmgi_cliques_find(cmg_context *ctx, const cmgi_csr *S, cmg_size limit, cmgi_cliques *c)
-{
-    cmgi_cliques made = {0};
-    CMGI_RELEASED(cmgi_cliques_free, ctx, &made);
-    CMGI_SCOPED_ZERO(ctx, S->indptr[S->rows], bool, covered);
-    CMGI_TRY(enlarge(ctx, &made.first, sizeof *made.first, S->rows + 2, &made.room[0]));
-    made.first[0] = 0;
-    CMGI_TRY(find_all(ctx, S, limit, covered, &made));
     CMGI_PASS_ON(&made, c);
     return CMG_OK;
 }

@@ -30,19 +30,6 @@ double cmgi_row_magnitude(const cmg_csr *A, cmg_size i)
     return cmgi_row_total(&sum);
 }
 
-static double second_of(const double *values, cmg_size n, cmg_size diagonal)
-{
-    double most = 0;
-    double second = 0;
-    for (cmg_size k = 0; k < n; ++k) {
-        const double other = k == diagonal ? 0 : fabs(values[k]);
-        const double less = other < most ? other : most;
-        second = less > second ? less : second;
-        most = other > most ? other : most;
-    }
-    return second;
-}
-
 /* fmax is a call, and past what is no number as this. */
 static inline double above(double x, double y)
 {
@@ -59,22 +46,14 @@ static row_look look_at_row(const cmg_csr *A, cmg_size i)
     if (k < n) {
         row.most = above(row.most, cmgi_largest(n - k - 1, values + k + 1));
     }
-    if (2 * row.most > CMGI_LINE * row.diagonal) {
-        row.second = second_of(values, n, k);
+    double most = 0;
+    for (cmg_size e = 0; e < n && 2 * row.most > CMGI_LINE * row.diagonal; ++e) {
+        const double other = e == k ? 0 : fabs(values[e]);
+        const double less = other < most ? other : most;
+        row.second = less > row.second ? less : row.second;
+        most = other > most ? other : most;
     }
     return row;
-}
-
-/* What row i has of the row before. */
-static uint8_t compare_before(const cmg_csr *A, cmg_size i)
-{
-    const size_t bytes = (size_t)(A->indptr[i + 1] - A->indptr[i]) * sizeof *A->values;
-    if (i == 0 || !cmgi_csr_same_columns(A, i, i - 1, 1)) {
-        return 0;
-    }
-    return memcmp(A->values + A->indptr[i], A->values + A->indptr[i - 1], bytes) == 0
-               ? CMGI_SAME_ROWS
-               : CMGI_SAME_COLUMNS;
 }
 
 /* Of the rows from .. to - 1. */
@@ -84,7 +63,14 @@ static cmgi_csr_facts look_at_rows(const cmg_csr *A, cmg_size from, cmg_size to,
     cmgi_csr_facts f = {.known = true, .bad = -1, .rows.least = INFINITY};
     row_look row = {0};
     for (cmg_size i = from; i < to; ++i) {
-        const uint8_t same = compare_before(A, i);
+        uint8_t same = 0; /* what it has of the row before */
+        if (i > 0 && cmgi_csr_same_columns(A, i, i - 1, 1)) {
+            const double *values = A->values + A->indptr[i];
+            const cmg_size length = A->indptr[i + 1] - A->indptr[i];
+            same = memcmp(values, values - length, (size_t)length * sizeof *values) == 0
+                       ? CMGI_SAME_ROWS
+                       : CMGI_SAME_COLUMNS;
+        }
         if (i == from || same != CMGI_SAME_ROWS) {
             row = look_at_row(A, i);
             f.bad = f.bad < 0 && (row.diagonal == 0 || !isfinite(row.sum)) ? i : f.bad;

@@ -61,45 +61,12 @@ static cmg_size words_of(cmg_size bits)
     return (bits + BITS - 1) / BITS;
 }
 
-static room room_of(const plan *p, int thread)
-{
-    const cmg_size cols = p->B->cols;
-    const cmg_size words = words_of(cols);
-    return (room){.sum = p->all.sum + cols * thread * p->widest,
-                  .mark = p->all.mark + cols * thread,
-                  .list = p->all.list + (p->longest + 1) * thread,
-                  .bits = p->all.bits + words * thread,
-                  .words = p->all.words + words_of(words) * thread};
-}
-
 static bool same_columns(const cmg_csr *M, cmg_size i, cmg_size j)
 {
     const cmg_size length = M->indptr[i + 1] - M->indptr[i];
     return length == M->indptr[j + 1] - M->indptr[j] &&
            memcmp(M->indices + M->indptr[i], M->indices + M->indptr[j],
                   (size_t)length * sizeof *M->indices) == 0;
-}
-
-static void find_groups(cmg_context *ctx, plan *p)
-{
-    const cmg_csr *B = p->B;
-    p->widest = 1;
-    for (cmg_size i = 0; i < p->A->rows; ++i) {
-        const int rows = p->groups > 0 ? (int)(i - p->group[p->groups - 1]) : TOGETHER;
-        if (rows == TOGETHER || !same_columns(p->A, i - 1, i)) {
-            p->group[p->groups++] = (cmg_index)i;
-        } else if (rows >= p->widest) {
-            p->widest = rows + 1;
-        }
-    }
-    p->group[p->groups] = (cmg_index)p->A->rows;
-    bool repeat = false;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(|| : repeat)
-    for (cmg_size r = 1; r < B->rows; ++r) {
-        p->again[r] = same_columns(B, r - 1, r);
-        repeat = repeat || p->again[r];
-    }
-    p->repeat = repeat;
 }
 
 static cmg_status make_plan(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, plan *p)
@@ -109,12 +76,29 @@ static cmg_status make_plan(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B
     p->threads = ctx->threads;
     CMGI_TRY(cmgi_alloc(ctx, A->rows + 1, sizeof *p->group, &p->group));
     CMGI_TRY(cmgi_alloc_zero(ctx, B->rows, sizeof *p->again, &p->again));
-    find_groups(ctx, p);
+    p->widest = 1;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const int rows = p->groups > 0 ? (int)(i - p->group[p->groups - 1]) : TOGETHER;
+        if (rows == TOGETHER || !same_columns(A, i - 1, i)) {
+            p->group[p->groups++] = (cmg_index)i;
+        } else if (rows >= p->widest) {
+            p->widest = rows + 1;
+        }
+    }
+    p->group[p->groups] = (cmg_index)A->rows;
+    bool repeat = false;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(|| : repeat)
+    for (cmg_size r = 1; r < B->rows; ++r) {
+        p->again[r] = same_columns(B, r - 1, r);
+        repeat = repeat || p->again[r];
+    }
+    p->repeat = repeat;
     return cmgi_alloc_zero(ctx, B->cols * p->threads, (size_t)p->widest * sizeof *p->all.sum,
                            &p->all.sum);
 }
 
-/* As many pieces a thread as leave about PIECE products to one. */
+/* As many pieces a thread as leave about PIECE products to one, and what the threads need for
+ * columns that are to be found. */
 static cmg_status cut(cmg_context *ctx, plan *p)
 {
     const cmg_csr *A = p->A;
@@ -144,19 +128,12 @@ static cmg_status cut(cmg_context *ctx, plan *p)
     }
     p->longest = longest;
     p->largest = largest;
-    return CMG_OK;
-}
-
-/* For columns that are to be found. */
-static cmg_status make_room(cmg_context *ctx, plan *p)
-{
-    const cmg_size words = words_of(p->B->cols);
-    CMGI_TRY(cmgi_alloc_zero(ctx, p->B->cols * p->threads, sizeof *p->all.mark, &p->all.mark));
-    CMGI_TRY(cmgi_alloc_zero(ctx, words * p->threads, sizeof *p->all.bits, &p->all.bits));
-    CMGI_TRY(
-        cmgi_alloc_zero(ctx, words_of(words) * p->threads, sizeof *p->all.words, &p->all.words));
-    CMGI_TRY(cut(ctx, p));
-    return cmgi_alloc(ctx, (p->longest + 1) * p->threads, sizeof *p->all.list, &p->all.list);
+    const cmg_size words = words_of(B->cols) * p->threads;
+    const cmg_size more = words_of(words_of(B->cols)) * p->threads;
+    CMGI_TRY(cmgi_alloc_zero(ctx, B->cols * p->threads, sizeof *p->all.mark, &p->all.mark));
+    CMGI_TRY(cmgi_alloc_zero(ctx, words, sizeof *p->all.bits, &p->all.bits));
+    CMGI_TRY(cmgi_alloc_zero(ctx, more, sizeof *p->all.words, &p->all.words));
+    return cmgi_alloc(ctx, (longest + 1) * p->threads, sizeof *p->all.list, &p->all.list);
 }
 
 /*
@@ -296,35 +273,33 @@ static void take_sums(const room *own, int m, const cmg_index *columns, cmg_size
     }
 }
 
-/* Group g of C, whose entries come to these places; returns the length of a row. */
-static cmg_size form_group(const plan *p, cmg_index g, const room *own, cmg_index *columns,
-                           double *values)
-{
-    const int m = (int)(p->group[g + 1] - p->group[g]);
-    const cmg_size length = add_any(p, g, own, own->list);
-    if (p->ordered) {
-        order_columns(own, length, columns);
-    } else {
-        memcpy(columns, own->list, (size_t)length * sizeof *columns);
-    }
-    for (int t = 1; t < m; ++t) {
-        memcpy(columns + t * length, columns, (size_t)length * sizeof *columns);
-    }
-    take_sums(own, m, columns, length, values);
-    return length;
-}
-
 /* A piece of C, whose arrays have room for it; returns how many entries it has. */
 static cmg_size form_piece(const plan *p, const piece *q, cmgi_csr *C)
 {
-    const room own = room_of(p, cmgi_thread());
+    const cmg_size cols = p->B->cols;
+    const cmg_size thread = cmgi_thread();
+    const room own = {.sum = p->all.sum + cols * thread * p->widest,
+                      .mark = p->all.mark + cols * thread,
+                      .list = p->all.list + (p->longest + 1) * thread,
+                      .bits = p->all.bits + words_of(cols) * thread,
+                      .words = p->all.words + words_of(words_of(cols)) * thread};
     cmg_size at = 0;
     for (cmg_index g = q->begin; g < q->end; ++g) {
-        const cmg_size length = form_group(p, g, &own, q->columns + at, q->values + at);
-        for (cmg_size i = p->group[g]; i < p->group[g + 1]; ++i) {
-            C->indptr[i + 1] = length;
-            at += length;
+        const int m = (int)(p->group[g + 1] - p->group[g]);
+        const cmg_size length = add_any(p, g, &own, own.list);
+        cmg_index *columns = q->columns + at;
+        if (p->ordered) {
+            order_columns(&own, length, columns);
+        } else {
+            memcpy(columns, own.list, (size_t)length * sizeof *columns);
         }
+        C->indptr[p->group[g] + 1] = length;
+        for (int t = 1; t < m; ++t) {
+            C->indptr[p->group[g] + t + 1] = length;
+            memcpy(columns + t * length, columns, (size_t)length * sizeof *columns);
+        }
+        take_sums(&own, m, columns, length, q->values + at);
+        at += m * length;
     }
     return at;
 }
@@ -348,29 +323,6 @@ static cmg_status put_away(cmg_context *ctx, piece *q, cmg_size count)
     return CMG_OK;
 }
 
-/* Every row is found and formed while its columns are in the cache, in arrays for the largest
- * piece, one for each piece or for each thread; in those entries are then put away. */
-static cmg_status form_pieces(cmg_context *ctx, const plan *p, cmg_index *columns, double *values,
-                              cmgi_csr *C)
-{
-    const bool stay = p->pieces == p->threads;
-    cmg_status status = CMG_OK;
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 1)
-    for (int k = 0; k < p->pieces; ++k) {
-        piece *q = &p->piece[k];
-        const cmg_size at = p->largest * (stay ? k : cmgi_thread());
-        q->columns = columns + at;
-        q->values = values + at;
-        const cmg_size count = form_piece(p, q, C);
-        const cmg_status own = stay ? CMG_OK : put_away(ctx, q, count);
-        if (own != CMG_OK) {
-#pragma omp atomic write
-            status = own;
-        }
-    }
-    return status;
-}
-
 /* C, its row pointers allocated, of all pieces. */
 static cmg_status join_pieces(cmg_context *ctx, const plan *p, cmgi_csr *C)
 {
@@ -386,14 +338,32 @@ static cmg_status join_pieces(cmg_context *ctx, const plan *p, cmgi_csr *C)
     return CMG_OK;
 }
 
-/* C, its row pointers allocated: its pieces, with arrays of the threads, put together. */
+/*
+ * C, its row pointers allocated. Every row is found and formed while its columns are in the cache,
+ * in arrays for the largest piece, one for each piece or for each thread; in those entries are then
+ * put away.
+ */
 static cmg_status form(cmg_context *ctx, const plan *p, cmgi_csr *C)
 {
     CMGI_SCOPED(ctx, p->largest * p->threads, cmg_index, columns);
     CMGI_SCOPED(ctx, p->largest * p->threads, double, values);
-    cmg_status status = form_pieces(ctx, p, columns, values, C);
+    const bool stay = p->pieces == p->threads;
+    cmg_status status = CMG_OK;
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 1)
+    for (int k = 0; k < p->pieces; ++k) {
+        piece *q = &p->piece[k];
+        const cmg_size at = p->largest * (stay ? k : cmgi_thread());
+        q->columns = columns + at;
+        q->values = values + at;
+        const cmg_size count = form_piece(p, q, C);
+        const cmg_status own = stay ? CMG_OK : put_away(ctx, q, count);
+        if (own != CMG_OK) {
+#pragma omp atomic write
+            status = own;
+        }
+    }
     status = status == CMG_OK ? join_pieces(ctx, p, C) : status;
-    for (int k = 0; k < p->pieces && p->pieces > p->threads; ++k) {
+    for (int k = 0; k < p->pieces && !stay; ++k) {
         CMGI_FREE(ctx, p->piece[k].columns, p->piece[k].values);
     }
     return status;
@@ -410,7 +380,7 @@ cmg_status cmgi_csr_multiply_loose(cmg_context *ctx, const cmg_csr *A, const cmg
     CMGI_FREED(ctx, &p.group, &p.again, &p.all.sum, &p.all.mark, &p.all.list, &p.all.bits,
                &p.all.words, &p.piece);
     CMGI_TRY(make_plan(ctx, A, B, &p));
-    CMGI_TRY(make_room(ctx, &p));
+    CMGI_TRY(cut(ctx, &p));
     CMGI_TRY(cmgi_csr_alloc_rows(ctx, A->rows, B->cols, &made));
     CMGI_TRY(form(ctx, &p, &made));
     *C = cmgi_csr_pass_on(&made);

@@ -91,21 +91,6 @@ cmg_status cmgi_repeats_find(cmg_context *ctx, cmgi_resident *R)
     return CMG_OK;
 }
 
-/* What the pattern tells stays. */
-static cmg_status take_facts(cmg_context *ctx, const cmgi_kinds *K, cmgi_resident *R)
-{
-    cmgi_resident_facts facts = K->there;
-    facts.beside = R->facts.beside;
-    facts.ascending = R->facts.ascending;
-    facts.single = true;
-    for (cmg_size e = 0; e < K->indptr[K->count]; ++e) {
-        facts.single = facts.single && !cmgi_is_beyond(K->value[e]);
-    }
-    CMGI_TRY(cmgi_kinds_diagonal(ctx, CMGI_DEVICE, K, R->diagonal));
-    R->facts = facts;
-    return CMG_OK;
-}
-
 cmg_status cmgi_repeats_look(cmg_context *ctx, cmgi_resident *R, bool *known)
 {
     cmgi_kinds *K = R->repeats;
@@ -118,5 +103,16 @@ cmg_status cmgi_repeats_look(cmg_context *ctx, cmgi_resident *R, bool *known)
         CMGI_TRY(fetch_rows(ctx, R, K));
         *known = K->hold && K->square;
     }
-    return *known ? take_facts(ctx, K, R) : CMG_OK;
+    if (!*known) {
+        return CMG_OK;
+    }
+    cmgi_resident_facts facts = K->there; /* and what the pattern tells stays */
+    facts.beside = R->facts.beside;
+    facts.ascending = R->facts.ascending;
+    facts.single = true;
+    for (cmg_size e = 0; e < K->indptr[K->count]; ++e) {
+        facts.single = facts.single && !cmgi_is_beyond(K->value[e]);
+    }
+    R->facts = facts;
+    return cmgi_kinds_diagonal(ctx, CMGI_DEVICE, K, R->diagonal);
 }

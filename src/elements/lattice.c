@@ -57,22 +57,6 @@ static bool find_cell(const cmg_index *node, const int *corner, const cmg_index 
     return found;
 }
 
-/* Whether the nodes that an element lacks are outside the lattice, or in no element at all. */
-static bool is_whole(const cmg_index *node, const int *corner, const cmg_index *cell,
-                     const cmgi_lattice *L)
-{
-    for (int a = 0; a < CORNERS; ++a) {
-        const cmg_index i = cell[0] - 1 + (corner[a] & 1);
-        const cmg_index j = cell[1] - 1 + (corner[a] >> 1 & 1);
-        const cmg_index k = cell[2] - 1 + (corner[a] >> 2);
-        const bool inside = i >= 0 && j >= 0 && k >= 0 && i < L->n[0] && j < L->n[1] && k < L->n[2];
-        if (node[a] < 0 && inside && !L->fixed[((cmg_size)k * L->n[1] + j) * L->n[0] + i]) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Nodes that an element has. */
 static int nodes_of(const cmg_index *node)
 {
@@ -92,11 +76,18 @@ static bool fill(const cmg_elements *E, const cmg_index *node, const int *corner
         if (nodes_of(of) == 0) {
             continue; /* adds nothing */
         }
-        if (!find_cell(of, corner, L->n, cell) || !is_whole(of, corner, cell, L)) {
-            return false;
+        bool whole = find_cell(of, corner, L->n, cell);
+        for (int a = 0; a < CORNERS; ++a) { /* a node that it lacks is outside, or in no element */
+            const cmg_index i = cell[0] - 1 + (corner[a] & 1);
+            const cmg_index j = cell[1] - 1 + (corner[a] >> 1 & 1);
+            const cmg_index k = cell[2] - 1 + (corner[a] >> 2);
+            const bool inside =
+                i >= 0 && j >= 0 && k >= 0 && i < L->n[0] && j < L->n[1] && k < L->n[2];
+            whole = whole &&
+                    (of[a] >= 0 || !inside || L->fixed[((cmg_size)k * L->n[1] + j) * L->n[0] + i]);
         }
         const cmg_size at = ((cmg_size)cell[2] * (L->n[1] + 1) + cell[1]) * (L->n[0] + 1) + cell[0];
-        if (L->order[at] >= 0) {
+        if (!whole || L->order[at] >= 0) {
             return false;
         }
         L->order[at] = (cmg_index)e;

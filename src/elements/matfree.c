@@ -9,27 +9,14 @@
 /* More templates than this, and every element keeps its matrix. */
 enum { MOST_TEMPLATES = 64 };
 
-/* Whether the unknowns of an element are nodes of b: n b, n b + 1 .. or nothing of them. */
-static bool in_nodes(const cmg_index *dofs, int local, int b)
-{
-    for (int a = 0; a < local; a += b) {
-        const bool none = dofs[a] < 0;
-        for (int c = 0; c < b; ++c) {
-            if (none ? dofs[a + c] >= 0 : dofs[a] % b != 0 || dofs[a + c] != dofs[a] + c) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* The largest size of node that the unknowns of all elements have. */
+/* The largest size of node that the unknowns of all elements have: n b, n b + 1 .. or nothing. */
 static int block_of(const cmg_elements *E)
 {
     for (int b = 3; b > 1; --b) {
         bool fits = E->local % b == 0 && E->rows % b == 0;
-        for (cmg_size e = 0; fits && e < E->count; ++e) {
-            fits = in_nodes(E->dofs + e * E->local, E->local, b);
+        for (cmg_size k = 0; fits && k < E->count * E->local; ++k) {
+            const cmg_index first = E->dofs[k - k % b];
+            fits = first < 0 ? E->dofs[k] < 0 : first % b == 0 && E->dofs[k] == first + k % b;
         }
         if (fits) {
             return b;

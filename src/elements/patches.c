@@ -228,17 +228,6 @@ static cmg_status order_elements(const maker *m, cmgi_patches *P, bool *fits)
     return CMG_OK;
 }
 
-/* True when all elements of a node are in patch p. */
-static bool is_own(const maker *m, cmg_index n, cmg_index p)
-{
-    for (cmg_index i = m->first[n]; i < m->first[n + 1]; ++i) {
-        if (m->patch[m->item[i] / m->nodes] != p) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* The nodes of patch p, ascending: own ones first; how many of each. */
 static void list_nodes(maker *m, cmg_size p, cmg_index *list, cmg_size *own, cmg_size *shared)
 {
@@ -257,29 +246,17 @@ static void list_nodes(maker *m, cmg_size p, cmg_index *list, cmg_size *own, cmg
     *own = 0;
     *shared = 0;
     for (cmg_size k = 0; k < count; ++k) {
-        if (is_own(m, list[k], (cmg_index)p)) {
+        cmg_index i = m->first[list[k]];
+        while (i < m->first[list[k] + 1] && m->patch[m->item[i] / m->nodes] == (cmg_index)p) {
+            ++i;
+        }
+        if (i == m->first[list[k] + 1]) { /* all its elements are in the patch */
             list[(*own)++] = list[k];
         } else {
             other[(*shared)++] = list[k];
         }
     }
     memmove(list + *own, other, (size_t)*shared * sizeof *list);
-}
-
-/* Local numbers of the batches of patch p; `at`: place of a node in it. */
-static void number_locals(const maker *m, const cmgi_patches *P, cmg_size p, const cmg_index *at)
-{
-    const cmg_size first = P->first_batch[P->first_colour[p]];
-    const cmg_size end = P->first_batch[P->first_colour[p + 1]];
-    for (cmg_size k = first * EIGHT; k < end * EIGHT; ++k) {
-        for (int a = 0; a < 4 * P->rounds; ++a) {
-            const cmg_index n = P->order[k] >= 0 && a < m->nodes
-                                    ? m->node[(cmg_size)P->order[k] * m->nodes + a]
-                                    : -1;
-            P->local[(k * 4 + a % 4) * P->rounds + a / 4] =
-                n >= 0 ? (uint16_t)at[n] : (uint16_t)CMGI_PATCH_NONE;
-        }
-    }
 }
 
 /* Nodes and parts of all patches; of[part]: the node. */
@@ -308,7 +285,17 @@ static cmg_status number_nodes(maker *m, cmgi_patches *P, cmg_index **of)
             }
         }
         P->most = own + shared > P->most ? (cmg_index)(own + shared) : P->most;
-        number_locals(m, P, p, at);
+        const cmg_size first = P->first_batch[P->first_colour[p]];
+        const cmg_size end = P->first_batch[P->first_colour[p + 1]];
+        for (cmg_size k = first * EIGHT; k < end * EIGHT; ++k) {
+            for (int a = 0; a < 4 * P->rounds; ++a) {
+                const cmg_index n = P->order[k] >= 0 && a < m->nodes
+                                        ? m->node[(cmg_size)P->order[k] * m->nodes + a]
+                                        : -1;
+                P->local[(k * 4 + a % 4) * P->rounds + a / 4] =
+                    n >= 0 ? (uint16_t)at[n] : (uint16_t)CMGI_PATCH_NONE;
+            }
+        }
     }
     P->first_node[P->count] = (cmg_index)P->nodes;
     P->first_part[P->count] = (cmg_index)P->parts;
@@ -411,13 +398,6 @@ cmg_status cmgi_patches_make(cmg_context *ctx, const cmg_elements *E, const cmg_
     return status;
 }
 
-/* Values of a template's matrix. */
-static cmg_size matrix_size(const cmgi_patches *P, int block)
-{
-    const cmg_size steps = (cmg_size)P->rounds * block;
-    return steps * ((steps + 1) / 2) * 32;
-}
-
 cmg_status cmgi_patches_move(cmg_context *ctx, cmgi_patches *P)
 {
     CMGI_TRY(cmgi_move_to_device(ctx, &P->node, P->nodes, sizeof *P->node)); /* of room for more */
@@ -428,11 +408,13 @@ cmg_status cmgi_patches_move(cmg_context *ctx, cmgi_patches *P)
 
 size_t cmgi_patches_bytes(const cmgi_patches *P, cmg_size templates, int block, size_t value)
 {
+    const cmg_size steps = (cmg_size)P->rounds * block;
+    const cmg_size matrix = steps * ((steps + 1) / 2) * 32;
     const cmg_size indices = 3 * (P->count + 1) + P->colours + 1 + P->nodes + 2 * P->shared + 1 +
                              P->parts + (P->number != NULL ? P->batches : 0);
     return (size_t)indices * sizeof(cmg_index) +
            (size_t)(P->batches * 32 * P->rounds) * sizeof *P->local +
-           (size_t)(templates * matrix_size(P, block)) * sizeof *P->matrix +
+           (size_t)(templates * matrix) * sizeof *P->matrix +
            2 * (size_t)P->parts * (size_t)block * value; /* parts are written and read again */
 }
 

@@ -13,31 +13,6 @@
 
 #include <math.h>
 
-/* Mode m: translations, then rotations (x, y), (y, z), (z, x) about the origin. */
-static void fill_mode(int m, int components, cmg_size n, const double *x, double *q)
-{
-    const int rotation = (m - components + 2) % 3;
-    for (cmg_size k = 0; k < n; ++k) {
-        const int c = (int)(k % components);
-        q[k] = m < components ? m == c : cmgi_rotation(components, rotation, c, x + (k - c));
-    }
-}
-
-static double product(cmg_size n, const double *x, const double *y)
-{
-    double sum = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        sum += x[i] * y[i];
-    }
-    return sum;
-}
-
-/* Takes the part along q, which has length 1, out of b. */
-static void project(cmg_size n, const double *q, double *b)
-{
-    cmgi_subtract(n, product(n, q, b), q, b);
-}
-
 cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h)
 {
     const cmg_generate_options *o = &plan->options;
@@ -57,18 +32,23 @@ cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h)
     CMGI_SCOPED(h->ctx, modes * n, double, all); /* modes x n */
     for (int m = 0; m < modes; ++m) {
         double *q = all + m * n;
-        fill_mode(m, components, n, elastic ? x->values : NULL, q);
-        for (int k = 0; k < m; ++k) {
-            project(n, all + k * n, q);
+        const int rotation = (m - components + 2) % 3; /* (x, y), (y, z), (z, x) about the origin */
+        for (cmg_size k = 0; k < n; ++k) {
+            const int c = (int)(k % components);
+            q[k] = m < components ? m == c
+                                  : cmgi_rotation(components, rotation, c, x->values + (k - c));
         }
-        const double length = sqrt(product(n, q, q));
+        for (int k = 0; k < m; ++k) {
+            cmgi_subtract(n, cmgi_dot(n, all + k * n, q), all + k * n, q);
+        }
+        const double length = sqrt(cmgi_dot(n, q, q));
         for (cmg_size i = 0; i < n; ++i) {
             q[i] /= length;
         }
     }
     for (int pass = 0; pass < 2; ++pass) { /* twice: what rounding left of a large part */
         for (int m = 0; m < modes; ++m) {
-            project(n, all + m * n, b->values);
+            cmgi_subtract(n, cmgi_dot(n, all + m * n, b->values), all + m * n, b->values);
         }
     }
     return CMG_OK;

@@ -104,19 +104,6 @@ static cmg_status assemble_level(const source *s, const cmgi_space *space, int l
     return CMG_OK;
 }
 
-/* Level l > 0 as P^T A P of level l - 1. */
-static cmg_status multiply_level(const source *s, int level)
-{
-    cmg_csr A;
-    cmg_csr P;
-    cmgi_csr Ac = {0};
-    CMGI_TRY(cmg_hierarchy_get_csr(s->h, level - 1, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY(cmg_hierarchy_get_csr(s->h, level - 1, CMG_ROLE_P, NULL, 0, &P));
-    const bool identity = s->plan->options.boundary != CMG_BOUNDARY_ELIMINATE;
-    CMGI_TRY(cmgi_galerkin(s->ctx, NULL, &A, &P, identity, &Ac));
-    return cmgi_hierarchy_take_csr(s->h, level, CMG_ROLE_A, NULL, 0, &Ac);
-}
-
 /* A and P of a level as templates of its grid. */
 static cmg_status store_templates(const source *s, const cmgi_space *space,
                                   const cmgi_space *coarse, int level)
@@ -159,20 +146,6 @@ static uint64_t space_key(const cmgi_space *space, int refinement, cmg_size node
     return key;
 }
 
-static cmg_status order_by_cells(const source *s, const cmgi_space *space, int refinement,
-                                 cmg_index **order)
-{
-    CMGI_TRY(cmgi_alloc(s->ctx, space->unknowns, sizeof **order, order));
-    CMGI_SCOPED(s->ctx, space->unknowns, uint64_t, keys);
-#pragma omp parallel for num_threads(s->ctx->threads) schedule(static) if (space->unknowns > 256)
-    for (cmg_size n = 0; n < space->unknowns; ++n) {
-        const cmg_size node = cmgi_space_node(space, n);
-        keys[n] = space->grid != NULL ? cmgi_grid_key(space->grid, refinement, node)
-                                      : space_key(space, refinement, node);
-    }
-    return cmgi_order_by_key(s->ctx, space->unknowns, keys, *order);
-}
-
 /* All of one level; `coarse` is the next one, NULL = none. */
 static cmg_status make_level(const source *s, const cmgi_space *space, const cmgi_space *coarse,
                              int level, cmg_index **order)
@@ -183,8 +156,14 @@ static cmg_status make_level(const source *s, const cmgi_space *space, const cmg
     }
     if (level == 0 || o->coarsening != CMG_COARSENING_GALERKIN) {
         CMGI_TRY(assemble_level(s, space, level));
-    } else if (!s->plan->slabs) { /* ranks multiply when they solve */
-        CMGI_TRY(multiply_level(s, level));
+    } else if (!s->plan->slabs) { /* P^T A P of the level before; ranks multiply when they solve */
+        cmg_csr A;
+        cmg_csr P;
+        cmgi_csr Ac = {0};
+        CMGI_TRY(cmg_hierarchy_get_csr(s->h, level - 1, CMG_ROLE_A, NULL, 0, &A));
+        CMGI_TRY(cmg_hierarchy_get_csr(s->h, level - 1, CMG_ROLE_P, NULL, 0, &P));
+        CMGI_TRY(cmgi_galerkin(s->ctx, NULL, &A, &P, o->boundary != CMG_BOUNDARY_ELIMINATE, &Ac));
+        CMGI_TRY(cmgi_hierarchy_take_csr(s->h, level, CMG_ROLE_A, NULL, 0, &Ac));
     }
     if (o->coords) {
         CMGI_TRY(store_nodes(space, level, NULL, s->h));
@@ -198,9 +177,19 @@ static cmg_status make_level(const source *s, const cmgi_space *space, const cmg
         CMGI_TRY(s->plan->slabs ? cmgi_grid_store_part(s->ctx, &s->finest, &s->problem, s->h)
                                 : cmgi_space_store_mesh(space, &s->problem, s->h));
     }
-    return o->numbering == CMG_NUMBERING_CELLS
-               ? order_by_cells(s, space, s->plan->refinement[level], order)
-               : CMG_OK;
+    if (o->numbering != CMG_NUMBERING_CELLS) {
+        return CMG_OK;
+    }
+    const int refinement = s->plan->refinement[level];
+    CMGI_TRY(cmgi_alloc(s->ctx, space->unknowns, sizeof **order, order));
+    CMGI_SCOPED(s->ctx, space->unknowns, uint64_t, keys);
+#pragma omp parallel for num_threads(s->ctx->threads) schedule(static) if (space->unknowns > 256)
+    for (cmg_size n = 0; n < space->unknowns; ++n) {
+        const cmg_size node = cmgi_space_node(space, n);
+        keys[n] = space->grid != NULL ? cmgi_grid_key(space->grid, refinement, node)
+                                      : space_key(space, refinement, node);
+    }
+    return cmgi_order_by_key(s->ctx, space->unknowns, keys, *order);
 }
 
 cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,

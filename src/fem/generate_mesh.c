@@ -119,29 +119,14 @@ static cmg_status choose_labels(cmg_context *ctx, const cmgi_plan *plan, cmgi_me
     return CMG_OK;
 }
 
-static cmg_status refine(cmg_context *ctx, const cmgi_plan *plan, cmgi_mesh_chain *chain)
-{
-    cmgi_scoped cmgi_surface *surface = NULL;
-    cmgi_snap snap = {0};
-    if (plan->options.mesh[0] == '\0' && plan->options.snap) {
-        const cmgi_shape_options s = shape_options(plan);
-        const int count = cmgi_shape_surfaces(&s, chain->mesh[0], 0, NULL);
-        CMGI_TRY(cmgi_alloc(ctx, count, sizeof *surface, &surface));
-        snap = (cmgi_snap){cmgi_shape_surfaces(&s, chain->mesh[0], count, surface), surface};
-    }
-    for (int r = 0; r + 1 < plan->options.levels; ++r) {
-        CMGI_TRY(cmgi_mesh_refine(chain->mesh[r], &snap, &chain->mesh[r + 1]));
-        CMGI_TRY(cmgi_progress(ctx, "refining", r + 1, plan->options.levels - 1));
-    }
-    return CMG_OK;
-}
-
 cmg_status cmgi_chain_make(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                            cmgi_mesh_chain *chain)
 {
     cmgi_mesh_report report;
     char text[CMGI_NUMBER_LENGTH];
     double high[3];
+    cmgi_scoped cmgi_surface *surface = NULL;
+    cmgi_snap snap = {0};
     CMGI_TRY(make_coarsest(ctx, plan, chain));
     const cmgi_mesh *mesh = chain->mesh[0];
     plan->options.dim = mesh->dim;
@@ -157,7 +142,17 @@ cmg_status cmgi_chain_make(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
     for (int d = 0; d < mesh->dim; ++d) {
         chain->extent[d] = high[d] - chain->origin[d];
     }
-    return refine(ctx, plan, chain);
+    if (plan->options.mesh[0] == '\0' && plan->options.snap) {
+        const cmgi_shape_options s = shape_options(plan);
+        const int count = cmgi_shape_surfaces(&s, mesh, 0, NULL);
+        CMGI_TRY(cmgi_alloc(ctx, count, sizeof *surface, &surface));
+        snap = (cmgi_snap){cmgi_shape_surfaces(&s, mesh, count, surface), surface};
+    }
+    for (int r = 0; r + 1 < plan->options.levels; ++r) {
+        CMGI_TRY(cmgi_mesh_refine(chain->mesh[r], &snap, &chain->mesh[r + 1]));
+        CMGI_TRY(cmgi_progress(ctx, "refining", r + 1, plan->options.levels - 1));
+    }
+    return CMG_OK;
 }
 
 /* Vertices, edges, faces and cells of a mesh. */

@@ -57,22 +57,6 @@ static void map(const cmgi_locator *t, cmg_size cell, const double *xi, double x
     }
 }
 
-/* Solves sum_b step_b rows[b] = r by Cramer's rule; false for a flat cell. */
-static bool solve_step(int dim, double rows[3][3], const double r[3], double step[3])
-{
-    const double det = cmgi_determinant(dim, rows);
-    for (int b = 0; b < dim; ++b) {
-        double changed[3][3];
-        memcpy(changed, rows, sizeof changed);
-        memcpy(changed[b], r, sizeof changed[b]);
-        step[b] = cmgi_determinant(dim, changed) / det;
-        if (!isfinite(step[b])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Takes xi to the reference cell, simplices by scaling; returns how far outside it was. */
 static double clamp(cmgi_basis basis, double *xi)
 {
@@ -113,11 +97,16 @@ static void invert(const cmgi_locator *t, cmg_size cell, const double *x, double
         for (int d = 0; d < dim; ++d) {
             r[d] = x[d] - at[d];
         }
-        if (!solve_step(dim, rows, r, step)) {
-            return;
-        }
-        for (int d = 0; d < dim; ++d) {
-            size = fmax(size, fabs(step[d]));
+        const double det = cmgi_determinant(dim, rows);
+        for (int b = 0; b < dim; ++b) { /* sum_b step_b rows[b] = r by Cramer's rule */
+            double changed[3][3];
+            memcpy(changed, rows, sizeof changed);
+            memcpy(changed[b], r, sizeof changed[b]);
+            step[b] = cmgi_determinant(dim, changed) / det;
+            if (!isfinite(step[b])) { /* a flat cell */
+                return;
+            }
+            size = fmax(size, fabs(step[b]));
         }
         for (int d = 0; d < dim; ++d) {
             xi[d] += size > 1 ? step[d] / size : step[d];

@@ -65,21 +65,6 @@ static cmg_status check_arrays(const cmgi_mesh *mesh, cmg_size *fault_cell)
 /* Below this scaled determinant a cell is flat to rounding. */
 static const double FLAT = 1e-13;
 
-/* With cell, determinant and the number of such cells; `what` begins the message. */
-static cmg_status fail_inverted(const cmgi_mesh *mesh, const char *what, cmg_size cell,
-                                cmg_size count)
-{
-    const cmgi_cell_measure m = cmgi_mesh_measure_cell(mesh, cell);
-    char place[64] = "inside it";
-    if (m.corner >= 0) {
-        (void)snprintf(place, sizeof place, "at corner %d, scaled %.3g", m.corner, m.quality);
-    }
-    return cmgi_fail(mesh->ctx, CMG_ERR_SHAPE,
-                     "%scell %lld (%s) is %s: determinant %.6g %s; %lld such cells", what,
-                     (long long)cell, cmgi_cell_table(mesh->cell)->name,
-                     m.det < 0 ? "inverted" : "degenerate", m.det, place, (long long)count);
-}
-
 /* Fourth powers of edges, as they come in element matrices, have to stay in fp64. */
 static const double LONGEST_EDGE = 1e60;
 
@@ -96,6 +81,7 @@ static void add(cmgi_mesh_report *r, const cmgi_mesh_report *part)
     r->inverted += part->inverted;
 }
 
+/* `what` begins the message that names the first inverted cell. */
 static cmg_status measure(const cmgi_mesh *mesh, const char *what, cmgi_mesh_report *report)
 {
     const cmg_size blocks = (mesh->cells + BLOCK - 1) / BLOCK;
@@ -118,8 +104,18 @@ static cmg_status measure(const cmgi_mesh *mesh, const char *what, cmgi_mesh_rep
     CMGI_CHECK(mesh->ctx, report->edge_max <= LONGEST_EDGE, CMG_ERR_SHAPE,
                "edges of up to %g: coordinates in another unit are needed, for edges up to %g",
                report->edge_max, LONGEST_EDGE);
-    return report->inverted == 0 ? CMG_OK
-                                 : fail_inverted(mesh, what, report->fault_cell, report->inverted);
+    if (report->inverted == 0) {
+        return CMG_OK;
+    }
+    const cmgi_cell_measure m = cmgi_mesh_measure_cell(mesh, report->fault_cell);
+    char place[64] = "inside it";
+    if (m.corner >= 0) {
+        (void)snprintf(place, sizeof place, "at corner %d, scaled %.3g", m.corner, m.quality);
+    }
+    return cmgi_fail(
+        mesh->ctx, CMG_ERR_SHAPE, "%scell %lld (%s) is %s: determinant %.6g %s; %lld such cells",
+        what, (long long)report->fault_cell, cmgi_cell_table(mesh->cell)->name,
+        m.det < 0 ? "inverted" : "degenerate", m.det, place, (long long)report->inverted);
 }
 
 /* Every facet is one of the single sides, and every single side is a facet. */
@@ -144,20 +140,6 @@ static cmg_status check_facets(const cmgi_side_lists *lists, unsigned char *sing
     return CMG_OK;
 }
 
-static cmg_status check_sides(const cmgi_mesh *mesh, cmgi_mesh_report *report)
-{
-    cmgi_scoped_by(cmgi_side_lists_free) cmgi_side_lists lists = {0};
-    CMGI_TRY(cmgi_side_lists_create(mesh, &lists));
-    const cmg_size sides = mesh->cells * cmgi_cell_table(mesh->cell)->facets;
-    CMGI_SCOPED_ZERO(mesh->ctx, sides, unsigned char, single);
-    for (cmg_size v = 0; v < mesh->nodes; ++v) {
-        CMGI_CHECK(mesh->ctx, lists.start[v] < lists.start[v + 1], CMG_ERR_SHAPE,
-                   "node %lld belongs to no cell", (long long)v);
-    }
-    CMGI_TRY(cmgi_sides_match(&lists, single, report));
-    return check_facets(&lists, single);
-}
-
 cmg_status cmgi_mesh_check_dets(const cmgi_mesh *mesh, const char *what)
 {
     cmgi_mesh_report report = {0};
@@ -171,6 +153,15 @@ cmg_status cmgi_mesh_check(const cmgi_mesh *mesh, cmgi_mesh_report *report)
     *r = (cmgi_mesh_report){.fault_cell = -1};
     CMGI_TRY(check_arrays(mesh, &r->fault_cell));
     CMGI_TRY(measure(mesh, "", r));
-    CMGI_TRY(check_sides(mesh, r));
+    cmgi_scoped_by(cmgi_side_lists_free) cmgi_side_lists lists = {0};
+    CMGI_TRY(cmgi_side_lists_create(mesh, &lists));
+    const cmg_size sides = mesh->cells * cmgi_cell_table(mesh->cell)->facets;
+    CMGI_SCOPED_ZERO(mesh->ctx, sides, unsigned char, single);
+    for (cmg_size v = 0; v < mesh->nodes; ++v) {
+        CMGI_CHECK(mesh->ctx, lists.start[v] < lists.start[v + 1], CMG_ERR_SHAPE,
+                   "node %lld belongs to no cell", (long long)v);
+    }
+    CMGI_TRY(cmgi_sides_match(&lists, single, r));
+    CMGI_TRY(check_facets(&lists, single));
     return cmgi_mesh_check_conforming(mesh, r);
 }

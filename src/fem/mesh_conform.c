@@ -26,15 +26,6 @@ static int box_of(const boxes *b, int d, double x)
     return at <= 0 ? 0 : (at >= b->size[d] - 1 ? b->size[d] - 1 : (int)at);
 }
 
-static cmg_size box_number(const boxes *b, const double *x)
-{
-    cmg_size number = 0;
-    for (int d = b->mesh->dim - 1; d >= 0; --d) {
-        number = number * b->size[d] + box_of(b, d, x[d]);
-    }
-    return number;
-}
-
 /* About one box a boundary node. */
 static cmg_status fill_boxes(boxes *b)
 {
@@ -56,7 +47,11 @@ static cmg_status fill_boxes(boxes *b)
         total *= side;
     }
     for (cmg_size v = 0; v < mesh->nodes; ++v) {
-        box[v] = box[v] < 0 ? -1 : (cmg_index)box_number(b, mesh->x + v * mesh->dim);
+        cmg_size number = 0;
+        for (int d = mesh->dim - 1; d >= 0; --d) {
+            number = number * b->size[d] + box_of(b, d, mesh->x[v * mesh->dim + d]);
+        }
+        box[v] = box[v] < 0 ? -1 : (cmg_index)number;
     }
     return cmgi_incidence_make(mesh->ctx, total, mesh->nodes, box, &b->start, &b->list);
 }

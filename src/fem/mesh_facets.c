@@ -95,25 +95,6 @@ cmg_status cmgi_sides_match(const cmgi_side_lists *lists, unsigned char *single,
     return status;
 }
 
-/* Labels of the given facets, at their sides; the first of two wins. Returns how many are single
- * sides. */
-static cmg_size label_sides(const cmgi_side_lists *lists, const unsigned char *single,
-                            cmg_index *label)
-{
-    const cmgi_mesh *mesh = lists->mesh;
-    const int facets = cmgi_cell_table(mesh->cell)->facets;
-    cmg_size met = 0;
-    for (cmg_size f = mesh->facets - 1; f >= 0; --f) {
-        const cmgi_side *side = cmgi_side_of_facet(lists, f);
-        const cmg_size at = side != NULL ? (cmg_size)side->cell * facets + side->local : -1;
-        if (at >= 0 && single[at]) {
-            label[at] = mesh->facet_label[f];
-            ++met;
-        }
-    }
-    return met;
-}
-
 static cmg_status replace_facets(cmgi_mesh *mesh, const unsigned char *single,
                                  const cmg_index *side_label)
 {
@@ -143,13 +124,22 @@ static cmg_status replace_facets(cmgi_mesh *mesh, const unsigned char *single,
 
 cmg_status cmgi_mesh_find_facets(cmgi_mesh *mesh, cmg_size *dropped)
 {
-    const cmg_size sides = mesh->cells * cmgi_cell_table(mesh->cell)->facets;
+    const int facets = cmgi_cell_table(mesh->cell)->facets;
+    const cmg_size sides = mesh->cells * facets;
     cmgi_scoped_by(cmgi_side_lists_free) cmgi_side_lists lists = {0};
     CMGI_TRY(cmgi_side_lists_create(mesh, &lists));
     CMGI_SCOPED_ZERO(mesh->ctx, sides, unsigned char, single);
     CMGI_SCOPED_ZERO(mesh->ctx, sides, cmg_index, label);
     CMGI_TRY(cmgi_sides_match(&lists, single, NULL));
-    const cmg_size met = label_sides(&lists, single, label);
+    cmg_size met = 0;                                  /* given facets that are single sides */
+    for (cmg_size f = mesh->facets - 1; f >= 0; --f) { /* the first of two wins */
+        const cmgi_side *side = cmgi_side_of_facet(&lists, f);
+        const cmg_size at = side != NULL ? (cmg_size)side->cell * facets + side->local : -1;
+        if (at >= 0 && single[at]) {
+            label[at] = mesh->facet_label[f];
+            ++met;
+        }
+    }
     if (dropped != NULL) {
         *dropped = mesh->facets - met;
     }

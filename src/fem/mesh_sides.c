@@ -85,22 +85,6 @@ static int compare_sides(const void *a, const void *b)
     return (s->local > t->local) - (s->local < t->local);
 }
 
-static void sort_sides(cmgi_side *side, cmg_size count)
-{
-    if (count > 48) { /* a hub of very many cells */
-        qsort(side, (size_t)count, sizeof *side, compare_sides);
-        return;
-    }
-    for (cmg_size i = 1; i < count; ++i) {
-        const cmgi_side s = side[i];
-        cmg_size k = i;
-        for (; k > 0 && compare_sides(&side[k - 1], &s) > 0; --k) {
-            side[k] = side[k - 1];
-        }
-        side[k] = s;
-    }
-}
-
 void cmgi_side_nodes(const cmgi_mesh *mesh, cmg_index cell, int local, cmg_index nodes[4])
 {
     const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
@@ -135,7 +119,18 @@ cmg_size cmgi_sides_of_node(const cmgi_side_lists *lists, bool edges, cmg_size v
             }
         }
     }
-    sort_sides(side, count);
+    if (count > 48) { /* a hub of very many cells */
+        qsort(side, (size_t)count, sizeof *side, compare_sides);
+        return count;
+    }
+    for (cmg_size i = 1; i < count; ++i) {
+        const cmgi_side s = side[i];
+        cmg_size k = i;
+        for (; k > 0 && compare_sides(&side[k - 1], &s) > 0; --k) {
+            side[k] = side[k - 1];
+        }
+        side[k] = s;
+    }
     return count;
 }
 

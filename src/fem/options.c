@@ -138,21 +138,6 @@ static cmg_status choose_levels(cmg_context *ctx, cmgi_plan *plan)
     return CMG_OK;
 }
 
-static void list_levels(cmgi_plan *plan)
-{
-    const cmg_generate_options *o = &plan->options;
-    const int order = cmgi_basis_of(o->element, o->dim).order;
-    plan->levels = 0;
-    for (int l = 0; l < o->levels; ++l) {
-        plan->order[plan->levels] = l > 0 && o->order_coarsening ? 1 : order;
-        plan->refinement[plan->levels++] = o->levels - 1 - l;
-        if (l == 0 && o->order_coarsening && order == 2) {
-            plan->order[plan->levels] = 1;
-            plan->refinement[plan->levels++] = o->levels - 1;
-        }
-    }
-}
-
 /* Splits a list at its commas. */
 static cmg_status split_list(cmg_context *ctx, const char *list, cmgi_names *names)
 {
@@ -222,6 +207,14 @@ cmg_status cmgi_plan_make(cmg_context *ctx, const cmg_generate_options *options,
     plan->grid = o->mesh[0] == '\0' && o->flux_labels[0] == '\0' && !plan->simplex && !o->general &&
                  !o->smooth && !(o->grading > 1) && o->assembly == CMG_ASSEMBLY_ROWS &&
                  (o->shape == CMG_SHAPE_SQUARE || o->shape == CMG_SHAPE_CUBE);
-    list_levels(plan);
+    plan->levels = 0;
+    for (int l = 0; l < o->levels; ++l) {
+        plan->order[plan->levels] = l > 0 && o->order_coarsening ? 1 : order;
+        plan->refinement[plan->levels++] = o->levels - 1 - l;
+        if (l == 0 && o->order_coarsening) { /* the same mesh, by linear functions */
+            plan->order[plan->levels] = 1;
+            plan->refinement[plan->levels++] = o->levels - 1;
+        }
+    }
     return check_templates(ctx, plan);
 }

@@ -133,22 +133,6 @@ static cmg_status choose_cells(const cmgi_raw *raw, cmgi_raw_kind *kind, cmg_siz
     return CMG_OK;
 }
 
-/* number[v] = number in the mesh of the nodes that cells use, -1 for the others. */
-static cmg_size number_nodes(const cmgi_raw *raw, cmgi_raw_kind kind, cmg_index *number)
-{
-    memset(number, 0, (size_t)raw->nodes * sizeof *number);
-    for (cmg_size e = 0; e < raw->elements; ++e) {
-        for (int k = 0; raw->element[e].kind == kind && k < cmgi_raw_shape_of(kind)->corners; ++k) {
-            number[raw->element[e].node[k]] = 1;
-        }
-    }
-    cmg_size count = 0;
-    for (cmg_size v = 0; v < raw->nodes; ++v) {
-        number[v] = number[v] != 0 ? (cmg_index)count++ : -1;
-    }
-    return count;
-}
-
 static cmg_status copy_nodes(const cmgi_raw *raw, const cmg_index *number, cmgi_mesh *mesh)
 {
     double low = HUGE_VAL;
@@ -171,20 +155,6 @@ static cmg_status copy_nodes(const cmgi_raw *raw, const cmg_index *number, cmgi_
     return CMG_OK;
 }
 
-/* The corner whose node is an earlier corner's too; the number of corners if all differ. */
-static int repeated_corner(const cmgi_raw_element *element)
-{
-    const int corners = cmgi_raw_shape_of(element->kind)->corners;
-    for (int k = 1; k < corners; ++k) {
-        for (int i = 0; i < k; ++i) {
-            if (element->node[i] == element->node[k]) {
-                return k;
-            }
-        }
-    }
-    return corners;
-}
-
 /* Sides are listed by node in room for cells of different corners: no other cell gets that far. */
 static cmg_status copy_cells(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_index *number,
                              cmgi_mesh *mesh)
@@ -198,14 +168,15 @@ static cmg_status copy_cells(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_
         if (element->kind != kind) {
             continue;
         }
-        const int repeated = repeated_corner(element);
-        if (repeated < corners) {
-            raw->text->line = element->line;
-            return cmgi_text_fail(raw->text, CMG_ERR_SHAPE,
-                                  "cell %lld is degenerate: it has node %d twice", (long long)cell,
-                                  (int)raw->node[element->node[repeated]].tag);
-        }
         for (int k = 0; k < corners; ++k) {
+            for (int i = 0; i < k; ++i) {
+                if (element->node[i] == element->node[k]) {
+                    raw->text->line = element->line;
+                    return cmgi_text_fail(raw->text, CMG_ERR_SHAPE,
+                                          "cell %lld is degenerate: it has node %d twice",
+                                          (long long)cell, (int)raw->node[element->node[k]].tag);
+                }
+            }
             mesh->cell_nodes[cell * corners + k] = number[element->node[corner[k]]];
         }
         ++cell;
@@ -233,16 +204,6 @@ static void copy_facets(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_index
     }
 }
 
-static const char *name_of(const cmgi_raw *raw, int dim, cmg_index tag)
-{
-    for (cmg_size k = 0; k < raw->names; ++k) {
-        if (raw->name[k].tag == tag && raw->name[k].dim == dim) {
-            return raw->name[k].name;
-        }
-    }
-    return NULL;
-}
-
 /* Replaces the `count` tags by numbers in `label`, in order of the tags. */
 static cmg_status number_tags(const cmgi_raw *raw, int dim, cmg_size count, cmg_index *tag,
                               cmgi_label **label, cmg_index *labels)
@@ -256,7 +217,12 @@ static cmg_status number_tags(const cmgi_raw *raw, int dim, cmg_size count, cmg_
     for (cmg_size k = 0; k < count; ++k) {
         const cmg_index t = list[k].tag;
         if (t != 0 && (k == 0 || t != list[k - 1].tag)) {
-            CMGI_TRY(cmgi_label_add(ctx, t, name_of(raw, dim, t), label, labels));
+            cmg_size n = 0;
+            while (n < raw->names && (raw->name[n].tag != t || raw->name[n].dim != dim)) {
+                ++n;
+            }
+            const char *name = n < raw->names ? raw->name[n].name : NULL;
+            CMGI_TRY(cmgi_label_add(ctx, t, name, label, labels));
         }
         tag[list[k].at] = t == 0 ? 0 : *labels - 1;
     }
@@ -288,22 +254,6 @@ static void add_note(cmgi_mesh *mesh, cmg_size count, const char *text)
         cmgi_append(mesh->note, sizeof mesh->note, "%s%lld %s", mesh->note[0] != '\0' ? "; " : "",
                     (long long)count, text);
     }
-}
-
-/* Elements without any tag take the number of their geometric entity. */
-static cmg_size use_entities(cmgi_raw *raw)
-{
-    cmg_size used = 0;
-    for (cmg_size e = 0; e < raw->elements; ++e) {
-        if (raw->element[e].tag != 0) {
-            return 0;
-        }
-    }
-    for (cmg_size e = 0; e < raw->elements; ++e) {
-        raw->element[e].tag = raw->element[e].entity;
-        used += raw->element[e].entity != 0;
-    }
-    return used;
 }
 
 /* Checks the mesh; a fault of a cell is reported at its line in the file. */
@@ -338,8 +288,24 @@ cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_mesh **mesh)
     CMGI_TRY(choose_cells(raw, &kind, &cells));
     CMGI_SCOPED(ctx, raw->nodes, cmg_index, number);
     const cmgi_raw_shape *shape = cmgi_raw_shape_of(kind);
-    const cmg_size entities = use_entities(raw);
-    const cmg_size nodes = number_nodes(raw, kind, number);
+    cmg_size nodes = 0;
+    cmg_size entities = 0;
+    bool tagged = false;
+    memset(number, 0, (size_t)raw->nodes * sizeof *number);
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        const cmgi_raw_element *element = &raw->element[e];
+        tagged = tagged || element->tag != 0;
+        for (int k = 0; element->kind == kind && k < shape->corners; ++k) {
+            number[element->node[k]] = 1;
+        }
+    }
+    for (cmg_size v = 0; v < raw->nodes; ++v) { /* of those that cells use; -1 for the others */
+        number[v] = number[v] != 0 ? (cmg_index)nodes++ : -1;
+    }
+    for (cmg_size e = 0; e < raw->elements && !tagged; ++e) { /* by their geometric entities */
+        raw->element[e].tag = raw->element[e].entity;
+        entities += raw->element[e].entity != 0;
+    }
     CMGI_TRY(cmgi_mesh_create(ctx, shape->cell, nodes, cells, raw->elements - cells, &m));
     CMGI_TRY(copy_nodes(raw, number, m));
     CMGI_TRY(copy_cells(raw, kind, number, m));

@@ -8,18 +8,12 @@ double cmgi_smooth_fraction(const cmgi_shape_options *o)
     return o->distortion == CMGI_DISTORT_SMOOTH ? o->fraction : 0;
 }
 
-/* sin(2 pi u), exactly zero where u is a multiple of 1/2. */
-static double sine(double u)
-{
-    const double turn = u - floor(u);
-    return turn == 0 || turn == 0.5 ? 0 : sin(2 * 3.14159265358979323846 * turn);
-}
-
 void cmgi_bend(int dim, double fraction, double *u)
 {
     double move = fraction / (2 * 3.14159265358979323846 * dim);
     for (int d = 0; d < dim; ++d) {
-        move *= sine(u[d]);
+        const double turn = u[d] - floor(u[d]); /* a sine is exactly zero at multiples of 1/2 */
+        move *= turn == 0 || turn == 0.5 ? 0 : sin(2 * 3.14159265358979323846 * turn);
     }
     for (int d = 0; d < dim; ++d) {
         u[d] += move;

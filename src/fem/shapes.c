@@ -112,25 +112,19 @@ static cmg_status label_facets(cmgi_mesh *mesh, const cmgi_shape_options *o)
     return CMG_OK;
 }
 
-/* Of quads or hexes, split where simplices are wanted. */
-static cmg_status build(cmg_context *ctx, const cmgi_shape_options *o, cmgi_mesh **mesh)
-{
-    cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *tensor = NULL;
-    CMGI_TRY((o->shape == CMG_SHAPE_ANNULUS ? cmgi_shape_annulus
-              : o->shape == CMG_SHAPE_HOLES ? cmgi_shape_plate
-                                            : cmgi_shape_lattice)(ctx, o, &tensor));
-    if (cmgi_cell_simplex(o->cell)) {
-        return cmgi_mesh_split(tensor, mesh);
-    }
-    *mesh = cmgi_pass_on(&tensor);
-    return CMG_OK;
-}
-
 cmg_status cmgi_shape_mesh(cmg_context *ctx, const cmgi_shape_options *options, cmgi_mesh **mesh)
 {
     CMGI_TRY(check_options(ctx, options));
+    cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *tensor = NULL; /* of quads or hexes */
     cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *m = NULL;
-    CMGI_TRY(build(ctx, options, &m));
+    CMGI_TRY((options->shape == CMG_SHAPE_ANNULUS ? cmgi_shape_annulus
+              : options->shape == CMG_SHAPE_HOLES ? cmgi_shape_plate
+                                                  : cmgi_shape_lattice)(ctx, options, &tensor));
+    if (cmgi_cell_simplex(options->cell)) {
+        CMGI_TRY(cmgi_mesh_split(tensor, &m));
+    } else {
+        m = cmgi_pass_on(&tensor);
+    }
     CMGI_TRY(cmgi_mesh_find_facets(m, NULL));
     CMGI_TRY(label_facets(m, options));
     if (options->distortion == CMGI_DISTORT_RANDOM) {

@@ -93,18 +93,6 @@ static double place(const lattice *l, int d, double t)
     return l->extent[d] * (t == 1 ? 1 : s);
 }
 
-static void place_node(const lattice *l, const cmg_size at[3], double *x)
-{
-    double u[3] = {0};
-    for (int d = 0; d < l->dim; ++d) {
-        u[d] = (double)(at[d] * l->waves[d]) / (double)l->size[d];
-    }
-    cmgi_bend(l->dim, l->fraction, u);
-    for (int d = 0; d < l->dim; ++d) {
-        x[d] = place(l, d, u[d] / (double)l->waves[d]);
-    }
-}
-
 static void fill_lattice(const lattice *l, const cmg_size points[3], const cmg_index *number,
                          cmgi_mesh *mesh)
 {
@@ -112,9 +100,17 @@ static void fill_lattice(const lattice *l, const cmg_size points[3], const cmg_i
 #pragma omp parallel for num_threads(mesh->ctx->threads) schedule(static)
     for (cmg_size v = 0; v < all; ++v) {
         cmg_size at[3];
+        double u[3] = {0};
+        if (number[v] < 0) {
+            continue;
+        }
         unfold(points, v, at);
-        if (number[v] >= 0) {
-            place_node(l, at, mesh->x + (cmg_size)number[v] * l->dim);
+        for (int d = 0; d < l->dim; ++d) {
+            u[d] = (double)(at[d] * l->waves[d]) / (double)l->size[d];
+        }
+        cmgi_bend(l->dim, l->fraction, u);
+        for (int d = 0; d < l->dim; ++d) {
+            mesh->x[(cmg_size)number[v] * l->dim + d] = place(l, d, u[d] / (double)l->waves[d]);
         }
     }
     const cmg_size size[3] = {l->size[0], l->size[1], l->dim == 3 ? l->size[2] : 1};

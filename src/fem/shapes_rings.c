@@ -60,44 +60,6 @@ typedef struct plate {
     cmg_size holes;
 } plate;
 
-static void number_points(plate *p)
-{
-    p->shared = 0;
-    p->holes = 0;
-    for (cmg_size v = 0; v < p->width * p->height; ++v) {
-        const cmg_size i = v % p->width;
-        const cmg_size j = v / p->width;
-        const bool line = i % p->n == 0 || j % p->n == 0;
-        const bool used = line || !cmgi_plate_hole(p->o, i / p->n, j / p->n);
-        p->number[v] = used ? (cmg_index)p->shared++ : -1;
-    }
-    for (cmg_size t = 0; t < p->o->columns * p->o->rows; ++t) {
-        p->holes += cmgi_plate_hole(p->o, t % p->o->columns, t / p->o->columns);
-    }
-}
-
-static void place_points(const plate *p, cmgi_mesh *m)
-{
-    for (cmg_size v = 0; v < p->width * p->height; ++v) {
-        const double step = (double)p->n;
-        double u[2] = {(double)(v % p->width) / step, (double)(v / p->width) / step};
-        if (p->number[v] >= 0) {
-            cmgi_bend(2, cmgi_smooth_fraction(p->o), u);
-            m->x[2 * p->number[v]] = u[0];
-            m->x[2 * p->number[v] + 1] = u[1];
-        }
-    }
-}
-
-/* Point t of the sides of the unit square, from its lower left corner the positive way round. */
-static void on_square(double t, double x[2])
-{
-    const int side = (int)t;
-    const double s = t - side;
-    x[0] = side == 0 ? s : (side == 1 ? 1 : (side == 2 ? 1 - s : 0));
-    x[1] = side == 0 ? 0 : (side == 1 ? s : (side == 2 ? 1 : 1 - s));
-}
-
 /* Nodes of the rings around one hole, all but the last, which is the tile's side. */
 static void place_rings(const plate *p, cmg_size i, cmg_size j, double *x)
 {
@@ -106,8 +68,10 @@ static void place_rings(const plate *p, cmg_size i, cmg_size j, double *x)
         double u[2] = {(double)(k / around) / (double)p->layers,
                        (double)(k % around) / (double)p->n};
         cmgi_bend(2, cmgi_smooth_fraction(p->o), u);
-        double square[2];
-        on_square(u[1], square);
+        const int side = (int)u[1]; /* of the unit square, the positive way round */
+        const double s = u[1] - side;
+        const double square[2] = {side == 0 ? s : (side == 1 ? 1 : (side == 2 ? 1 - s : 0)),
+                                  side == 0 ? 0 : (side == 1 ? s : (side == 2 ? 1 : 1 - s))};
         const double angle = PI / 2 * u[1] - 0.75 * PI;
         const double circle[2] = {0.5 + p->o->radius * cos(angle), 0.5 + p->o->radius * sin(angle)};
         x[2 * k] = (double)i + (1 - u[0]) * circle[0] + u[0] * square[0];
@@ -164,14 +128,30 @@ cmg_status cmgi_shape_plate(cmg_context *ctx, const cmgi_shape_options *o, cmgi_
     CMGI_CHECK(ctx, most < INT32_MAX / 2, CMG_ERR_UNSUPPORTED,
                "a plate of %.0f cells is more than 32-bit numbers reach", most);
     CMGI_TRY(cmgi_alloc(ctx, p.width * p.height, sizeof *p.number, &p.number));
-    number_points(&p);
+    for (cmg_size v = 0; v < p.width * p.height; ++v) {
+        const cmg_size i = v % p.width;
+        const cmg_size j = v / p.width;
+        const bool line = i % p.n == 0 || j % p.n == 0;
+        const bool used = line || !cmgi_plate_hole(o, i / p.n, j / p.n);
+        p.number[v] = used ? (cmg_index)p.shared++ : -1;
+    }
+    for (cmg_size t = 0; t < o->columns * o->rows; ++t) {
+        p.holes += cmgi_plate_hole(o, t % o->columns, t / o->columns);
+    }
     const cmg_size ring = 4 * p.n * p.layers;
     const cmg_size plain = o->columns * o->rows - p.holes;
     CMGI_TRY(cmgi_mesh_create(ctx, CMGI_QUAD, p.shared + p.holes * ring,
                               p.holes * ring + plain * p.n * p.n, 0, mesh));
     cmg_size first = p.shared;
     cmg_index *node = (*mesh)->cell_nodes;
-    place_points(&p, *mesh);
+    for (cmg_size v = 0; v < p.width * p.height; ++v) {
+        const double step = (double)p.n;
+        double u[2] = {(double)(v % p.width) / step, (double)(v / p.width) / step};
+        if (p.number[v] >= 0) {
+            cmgi_bend(2, cmgi_smooth_fraction(p.o), u);
+            memcpy((*mesh)->x + 2 * p.number[v], u, sizeof u);
+        }
+    }
     for (cmg_size t = 0; t < o->columns * o->rows; ++t) {
         const cmg_size i = t % o->columns;
         const cmg_size j = t / o->columns;

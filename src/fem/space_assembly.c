@@ -159,19 +159,6 @@ static void gather_rows(assembly *s, const integrals *in, cmg_size unknown)
     }
 }
 
-/* Unknown nodes by their first cell. */
-static cmg_status order_nodes(assembly *s)
-{
-    const cmgi_space *space = s->space;
-    cmgi_scoped cmg_index *start = NULL;
-    CMGI_SCOPED(space->ctx, space->unknowns, cmg_index, first);
-    for (cmg_size u = 0; u < space->unknowns; ++u) {
-        first[u] = space->cell[space->start[space->node[u]]];
-    }
-    return cmgi_incidence_make(space->ctx, space->mesh->cells, space->unknowns, first, &start,
-                               &s->order);
-}
-
 /* Lists the cells around the nodes from `begin` on, of as many as there is room for; returns the
  * end of the nodes. */
 static cmg_size list_cells(const assembly *s, integrals *in, cmg_size begin)
@@ -198,24 +185,6 @@ static cmg_size list_cells(const assembly *s, integrals *in, cmg_size begin)
     return end;
 }
 
-static cmg_status assemble_parts(assembly *s, integrals *in)
-{
-    const cmgi_space *space = s->space;
-    cmg_size end = 0;
-    in->ring.list = in->cells;
-    for (cmg_size begin = 0; begin < space->unknowns; begin = end) {
-        end = list_cells(s, in, begin);
-        CMGI_TRY(cmgi_space_inverted(
-            space, cmgi_space_integrate_cells(space, s->form, 0, in->count, &in->ring)));
-#pragma omp parallel for num_threads(space->ctx->threads) schedule(static) if (end - begin > 64)
-        for (cmg_size k = begin; k < end; ++k) {
-            gather_rows(s, in, s->order[k]);
-        }
-        CMGI_TRY(cmgi_progress(space->ctx, "assembling", end, space->unknowns));
-    }
-    return CMG_OK;
-}
-
 static cmg_status assemble_mesh(assembly *s)
 {
     cmg_context *ctx = s->space->ctx;
@@ -227,7 +196,12 @@ static cmg_status assemble_mesh(assembly *s)
     integrals in = {.ring.slots = room < cells ? room : cells};
     in.ring.slots = in.ring.slots > least ? in.ring.slots : least;
     CMGI_FREED(ctx, &in.cells, &in.slot, &in.ring.K, &in.ring.F, &s->order);
-    CMGI_TRY(order_nodes(s));
+    cmgi_scoped cmg_index *start = NULL;
+    CMGI_SCOPED(ctx, s->space->unknowns, cmg_index, first); /* cell of an unknown node */
+    for (cmg_size u = 0; u < s->space->unknowns; ++u) {
+        first[u] = s->space->cell[s->space->start[s->space->node[u]]];
+    }
+    CMGI_TRY(cmgi_incidence_make(ctx, cells, s->space->unknowns, first, &start, &s->order));
     CMGI_TRY(cmgi_alloc(ctx, in.ring.slots, sizeof *in.cells, &in.cells));
     CMGI_TRY(cmgi_alloc(ctx, cells, sizeof *in.slot, &in.slot));
     CMGI_TRY(cmgi_alloc(ctx, in.ring.slots * rows * rows, sizeof(double), &in.ring.K));
@@ -235,7 +209,19 @@ static cmg_status assemble_mesh(assembly *s)
         CMGI_TRY(cmgi_alloc(ctx, in.ring.slots * rows, sizeof(double), &in.ring.F));
     }
     memset(in.slot, -1, (size_t)cells * sizeof *in.slot);
-    return assemble_parts(s, &in);
+    in.ring.list = in.cells;
+    cmg_size end = 0;
+    for (cmg_size begin = 0; begin < s->space->unknowns; begin = end) {
+        end = list_cells(s, &in, begin);
+        CMGI_TRY(cmgi_space_inverted(
+            s->space, cmgi_space_integrate_cells(s->space, s->form, 0, in.count, &in.ring)));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (end - begin > 64)
+        for (cmg_size k = begin; k < end; ++k) {
+            gather_rows(s, &in, s->order[k]);
+        }
+        CMGI_TRY(cmgi_progress(ctx, "assembling", end, s->space->unknowns));
+    }
+    return CMG_OK;
 }
 
 /* Layers [begin, end) of cells, then the rows of the nodes that they complete. */

@@ -97,19 +97,6 @@ static void visit_matrix(const builder *s, cmg_size u, const cmgi_stencil *stenc
     }
 }
 
-static void visit_vector(const builder *s, cmg_size u, const cmgi_stencil *stencil)
-{
-    const int nc = s->space->components;
-    for (int c = 0; c < nc; ++c) {
-        const cmg_size first = s->vector.first[u] + c * stencil->cells;
-        s->vector.indptr[u * nc + c] = first;
-        for (int k = 0; k < stencil->cells; ++k) {
-            s->vector.indices[first + k] =
-                stencil->cell[k] * s->layout.rows + stencil->local[k] * nc + c;
-        }
-    }
-}
-
 /* The rows of a node in A and in both sums. */
 static void visit(const builder *s, cmg_size u)
 {
@@ -123,15 +110,21 @@ static void visit(const builder *s, cmg_size u)
             s->A->values[k] = 0;
         }
     }
-    if (stencil != NULL) {
-        visit_matrix(s, u, stencil);
-        visit_vector(s, u, stencil);
-        return;
-    }
-    for (int c = 0; c < nc; ++c) {
+    for (int c = 0; c < nc && stencil == NULL; ++c) {
         s->matrix.indptr[s->A->indptr[u * nc + c]] = s->matrix.first[u] + c;
         s->matrix.indices[s->matrix.first[u] + c] = -1;
-        s->vector.indptr[u * nc + c] = s->vector.first[u];
+    }
+    if (stencil != NULL) {
+        visit_matrix(s, u, stencil);
+    }
+    const int cells = stencil != NULL ? stencil->cells : 0;
+    for (int c = 0; c < nc; ++c) {
+        const cmg_size first = s->vector.first[u] + c * cells;
+        s->vector.indptr[u * nc + c] = first;
+        for (int k = 0; k < cells; ++k) {
+            s->vector.indices[first + k] =
+                stencil->cell[k] * s->layout.rows + stencil->local[k] * nc + c;
+        }
     }
 }
 

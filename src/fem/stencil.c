@@ -94,21 +94,6 @@ const cmgi_stencil *cmgi_stencil_of(const cmgi_stencils *stencils, cmg_size unkn
     return s;
 }
 
-/* The stencils of all classes of a grid's nodes. */
-static void make_classes(const cmgi_stencils *stencils)
-{
-    const cmgi_space *space = stencils->space;
-    for (int class = 0; class < CMGI_GRID_CLASSES; ++class) {
-        cmgi_stencil *s = &stencils->list[class];
-        const cmg_size node = cmgi_grid_class_node(space->grid, class);
-        if (node >= 0 && !cmgi_space_fixed(space, node)) {
-            find_columns(space, node, s);
-            s->lost = list_nodes(space, node, s, false, s->window + s->columns);
-            find_places(space, node, s);
-        }
-    }
-}
-
 cmg_status cmgi_stencils_create(const cmgi_space *space, cmgi_stencils *s)
 {
     cmg_context *ctx = space->ctx;
@@ -131,8 +116,14 @@ cmg_status cmgi_stencils_create(const cmgi_space *space, cmgi_stencils *s)
                                     .place = numbers + 2 * most + s->room,
                                     .offset = numbers + 2 * most + 2 * s->room};
     }
-    if (grid) {
-        make_classes(s);
+    for (int class = 0; grid && class < CMGI_GRID_CLASSES; ++class) {
+        cmgi_stencil *one = &s->list[class];
+        const cmg_size node = cmgi_grid_class_node(space->grid, class);
+        if (node >= 0 && !cmgi_space_fixed(space, node)) {
+            find_columns(space, node, one);
+            one->lost = list_nodes(space, node, one, false, one->window + one->columns);
+            find_places(space, node, one);
+        }
     }
     return CMG_OK;
 }

@@ -7,15 +7,6 @@
 
 #include "fem/sum.inc"
 
-static inline double add_up(const cmg_index *index, cmg_size n, const double *e)
-{
-    double sum = 0;
-    for (cmg_size k = 0; k < n; ++k) {
-        sum += index[k] < 0 ? 1.0 : e[index[k]];
-    }
-    return sum;
-}
-
 static cmg_status apply_cpu(const cmgi_sum *S, const double *e, cmg_precision precision, void *y)
 {
     double *y64 = precision == CMG_FP64 ? y : NULL;
@@ -27,8 +18,11 @@ static cmg_status apply_cpu(const cmgi_sum *S, const double *e, cmg_precision pr
         cmg_size from = 0;
         for (cmg_size r = S->first_row[b]; r < S->first_row[b + 1]; ++r) {
             const cmg_size to = terms > CMGI_SUM_TERMS ? terms : S->end[r];
-            const double sum = add_up(S->indices + start + from, to - from, e);
-            from = to;
+            double sum = 0;
+            for (; from < to; ++from) {
+                const cmg_index at = S->indices[start + from];
+                sum += at < 0 ? 1.0 : e[at];
+            }
             if (y64 != NULL) {
                 y64[r] = sum;
             } else {

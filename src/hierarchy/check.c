@@ -196,22 +196,6 @@ void cmgi_hierarchy_forget(cmg_hierarchy *h)
     }
 }
 
-static void count_rows(const cmg_csr *A, bool *dirichlet, cmg_level_info *info)
-{
-    info->row_min = A->rows > 0 ? A->cols : 0;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-        info->row_min = length < info->row_min ? length : info->row_min;
-        info->row_max = length > info->row_max ? length : info->row_max;
-        dirichlet[i] = cmgi_csr_identity_row(A, i);
-        info->dirichlet_rows += dirichlet[i];
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            info->explicit_zeros += A->values[k] == 0;
-            info->negative_diagonal += A->indices[k] == i && A->values[k] < 0;
-        }
-    }
-}
-
 /* The largest |a_ij - a_ji|, of all entries and of interior ones. */
 static cmg_status measure_asymmetry(cmg_context *ctx, const cmg_csr *A, const bool *dirichlet,
                                     cmg_level_info *info)
@@ -298,7 +282,18 @@ cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool gale
     const cmg_csr A = stored->A.view;
     cmg_level_info made = {.rows = A.rows, .nnz = A.indptr[A.rows], .galerkin_defect = -1};
     CMGI_SCOPED(ctx, A.rows, bool, dirichlet);
-    count_rows(&A, dirichlet, &made);
+    made.row_min = A.rows > 0 ? A.cols : 0;
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        const cmg_size length = A.indptr[i + 1] - A.indptr[i];
+        made.row_min = length < made.row_min ? length : made.row_min;
+        made.row_max = length > made.row_max ? length : made.row_max;
+        dirichlet[i] = cmgi_csr_identity_row(&A, i);
+        made.dirichlet_rows += dirichlet[i];
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            made.explicit_zeros += A.values[k] == 0;
+            made.negative_diagonal += A.indices[k] == i && A.values[k] < 0;
+        }
+    }
     CMGI_TRY(measure_asymmetry(ctx, &A, dirichlet, &made));
     made.p_nnz = stored->P.indptr != NULL ? stored->P.indptr[stored->P.rows] : 0;
     made.bytes = csr_bytes(&stored->A) + csr_bytes(&stored->P) + csr_bytes(&stored->R) +

@@ -46,21 +46,6 @@ static void fill_slots(cmgi_stored_level *level)
     }
 }
 
-/* A table with room for one smoother more. */
-static cmg_status index_smoothers(cmg_context *ctx, cmgi_stored_level *level)
-{
-    const int slots = level->slots > 0 ? 2 * level->slots : 16;
-    if (2 * level->smoothers < level->slots) {
-        return CMG_OK;
-    }
-    CMGI_SCOPED(ctx, slots, int, larger);
-    cmgi_free(ctx, level->slot);
-    level->slot = cmgi_pass_on(&larger);
-    level->slots = slots;
-    fill_slots(level);
-    return CMG_OK;
-}
-
 cmgi_stored_smoother *cmgi_stored_smoother_find(const cmgi_stored_level *level, const char *name)
 {
     const int found = name != NULL && level->slot != NULL ? *slot_of(level, name) : -1;
@@ -78,7 +63,14 @@ cmg_status cmgi_stored_smoother_open(cmg_context *ctx, cmgi_stored_level *level,
     CMGI_SCOPED_ZERO(ctx, 1, cmgi_stored_smoother, made);
     CMGI_TRY(cmgi_strdup(ctx, name, &own_name));
     CMGI_TRY(cmgi_hierarchy_grow(ctx, &level->smoother, level->smoothers, sizeof made));
-    CMGI_TRY(index_smoothers(ctx, level));
+    if (2 * level->smoothers >= level->slots) { /* the table gets room for one more */
+        const int slots = level->slots > 0 ? 2 * level->slots : 16;
+        CMGI_SCOPED(ctx, slots, int, larger);
+        cmgi_free(ctx, level->slot);
+        level->slot = cmgi_pass_on(&larger);
+        level->slots = slots;
+        fill_slots(level);
+    }
     made->name = cmgi_pass_on(&own_name);
     *smoother = cmgi_pass_on(&made);
     *slot_of(level, name) = level->smoothers;

@@ -324,21 +324,6 @@ static cmg_status read_format(cmgi_h5 *h5, int64_t *levels)
     return CMG_OK;
 }
 
-/* The remaining attributes of the root, all optional, as text. */
-static cmg_status read_attributes(cmgi_h5 *h5, cmg_hierarchy *h)
-{
-    char key[128] = "";
-    for (int i = 0; cmgi_h5_attribute_name(h5, h5->file, i, key, sizeof key); ++i) {
-        char text[4096] = "";
-        const bool used =
-            strcmp(key, "format") == 0 || strcmp(key, "version") == 0 || strcmp(key, "levels") == 0;
-        if (!used && cmgi_h5_attribute_text(h5, h5->file, key, text, sizeof text)) {
-            CMGI_TRY(cmg_hierarchy_set_attribute(h, key, text));
-        }
-    }
-    return CMG_OK;
-}
-
 static cmg_status read_all(cmgi_h5 *h5, const cmgi_share *share, cmg_hierarchy **h)
 {
     reader r = {.h5 = h5, .share = share};
@@ -346,7 +331,15 @@ static cmg_status read_all(cmgi_h5 *h5, const cmgi_share *share, cmg_hierarchy *
     CMGI_TRY(read_format(h5, &levels));
     CMGI_TRY(cmg_hierarchy_create(h5->ctx, (int)levels, h));
     r.h = *h;
-    CMGI_TRY(read_attributes(h5, *h));
+    char key[128] = "";
+    for (int i = 0; cmgi_h5_attribute_name(h5, h5->file, i, key, sizeof key); ++i) {
+        char text[4096] = ""; /* the remaining attributes of the root are optional */
+        const bool used =
+            strcmp(key, "format") == 0 || strcmp(key, "version") == 0 || strcmp(key, "levels") == 0;
+        if (!used && cmgi_h5_attribute_text(h5, h5->file, key, text, sizeof text)) {
+            CMGI_TRY(cmg_hierarchy_set_attribute(*h, key, text));
+        }
+    }
     for (int l = 0; l < levels; ++l) {
         r.rows[l] = -1;
         CMGI_TRY(read_role(&r, l, CMG_ROLE_A, l == 0)); /* R A P, where P leads to it */

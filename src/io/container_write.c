@@ -64,16 +64,6 @@ static void put_csr(writer *w, const char *name, const cmg_csr *A)
                &(matrix){{A->rows, A->cols}, A->rows, A->indptr, A->indices, NULL, A->values});
 }
 
-/* All entries, columns ascending: stored as a two-dimensional dataset. */
-static bool is_dense(const cmg_csr *A)
-{
-    bool dense = A->rows > 0 && A->indptr[A->rows] == A->rows * A->cols;
-    for (cmg_size k = 0; dense && k < A->indptr[A->rows]; ++k) {
-        dense = A->indices[k] == k % A->cols;
-    }
-    return dense;
-}
-
 /* A, P or R. */
 static void put_role(writer *w, const cmg_hierarchy *h, int level, cmg_role role)
 {
@@ -104,7 +94,12 @@ static void put_inverse(writer *w, const cmg_hierarchy *h, int level)
     const cmgi_csr *A = cmgi_hierarchy_find(h, level, CMG_ROLE_INVERSE, NULL, 0);
     char name[32];
     (void)snprintf(name, sizeof name, "/levels/%d/inverse", level);
-    if (A != NULL && is_dense(&A->view)) {
+    /* all entries, columns ascending: a two-dimensional dataset */
+    bool dense = A != NULL && A->rows > 0 && A->indptr[A->rows] == A->rows * A->cols;
+    for (cmg_size k = 0; dense && k < A->indptr[A->rows]; ++k) {
+        dense = A->indices[k] == k % A->cols;
+    }
+    if (dense) {
         cmgi_h5_put(w, CMGI_H5_REAL, (cmgi_extent){2, A->rows, A->cols}, A->values, "%s", name);
     } else if (A != NULL) {
         put_csr(w, name, &A->view);

@@ -71,20 +71,9 @@ cmg_status cmg_hierarchy_read(cmg_context *ctx, const char *path, cmg_file_kind 
     return CMG_OK;
 }
 
-static cmg_status write_single_mtx(const cmg_hierarchy *h, const char *path)
-{
-    cmg_csr A;
-    CMGI_CHECK(h->ctx, h->levels == 1, CMG_ERR_ARG,
-               "%s: a Matrix Market file holds one matrix, the hierarchy has %d levels;"
-               " give the name of a directory",
-               path, h->levels);
-    CMGI_TRY(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    cmgi_warn_matrices_only(h, path);
-    return cmgi_mtx_write(h->ctx, path, &A);
-}
-
 cmg_status cmg_hierarchy_write(const cmg_hierarchy *h, const char *path, cmg_file_kind kind)
 {
+    cmg_csr A;
     CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, path != NULL && path[0] != '\0', CMG_ERR_ARG,
                "hierarchy write: the path is missing");
@@ -105,8 +94,15 @@ cmg_status cmg_hierarchy_write(const cmg_hierarchy *h, const char *path, cmg_fil
     case CMG_FILE_ELL:
         return cmgi_directory_write(h, path, CMGI_NAMES_ELL, ".ell");
     default:
-        return cmgi_has_suffix(path, ".mtx")
-                   ? write_single_mtx(h, path)
-                   : cmgi_directory_write(h, path, CMGI_NAMES_PLAIN, ".mtx");
+        if (!cmgi_has_suffix(path, ".mtx")) {
+            return cmgi_directory_write(h, path, CMGI_NAMES_PLAIN, ".mtx");
+        }
+        CMGI_CHECK(h->ctx, h->levels == 1, CMG_ERR_ARG,
+                   "%s: a Matrix Market file holds one matrix, the hierarchy has %d levels;"
+                   " give the name of a directory",
+                   path, h->levels);
+        CMGI_TRY(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+        cmgi_warn_matrices_only(h, path);
+        return cmgi_mtx_write(h->ctx, path, &A);
     }
 }

@@ -341,24 +341,6 @@ cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size first, cmg_size coun
     return read_as(d, H5T_NATIVE_INT64, first, count, to);
 }
 
-/* Narrows; the first element that does not fit is reported. */
-static cmg_status narrow(const cmgi_dataset *d, const cmg_size *from, cmg_index least,
-                         cmg_index *to)
-{
-    cmg_size bad = d->count;
-#pragma omp parallel for num_threads(d->h5->ctx->threads) schedule(static)                         \
-    reduction(min                                                                                  \
-              : bad) if (d->count > BLOCK)
-    for (cmg_size k = 0; k < d->count; ++k) {
-        const bool fits = from[k] >= least && from[k] <= INT32_MAX;
-        to[k] = fits ? (cmg_index)from[k] : 0;
-        bad = !fits && k < bad ? k : bad;
-    }
-    CMGI_IN_DATA(d->h5, d->name, bad == d->count, "element %lld: column %lld is out of range",
-                 (long long)bad, (long long)from[bad]);
-    return CMG_OK;
-}
-
 cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index least, cmg_index *to)
 {
     CMGI_IN_DATA(d->h5, d->name, !d->real, "real numbers where integers are needed");
@@ -368,7 +350,18 @@ cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index least, cmg_index *
     /* wider integers would be clipped in silence */
     CMGI_SCOPED(d->h5->ctx, d->count, cmg_size, wide);
     CMGI_TRY(read_as(d, H5T_NATIVE_INT64, 0, d->count, wide));
-    return narrow(d, wide, least, to);
+    cmg_size bad = d->count;
+#pragma omp parallel for num_threads(d->h5->ctx->threads) schedule(static)                         \
+    reduction(min                                                                                  \
+              : bad) if (d->count > BLOCK)
+    for (cmg_size k = 0; k < d->count; ++k) {
+        const bool fits = wide[k] >= least && wide[k] <= INT32_MAX;
+        to[k] = fits ? (cmg_index)wide[k] : 0;
+        bad = !fits && k < bad ? k : bad;
+    }
+    CMGI_IN_DATA(d->h5, d->name, bad == d->count, "element %lld: column %lld is out of range",
+                 (long long)bad, (long long)wide[bad]);
+    return CMG_OK;
 }
 
 cmg_status cmgi_h5_read_array(cmgi_h5 *h5, const char *name, bool real, cmg_size count,

@@ -48,18 +48,6 @@ static void put_all(const cmgi_mtx *m, const scatter *s)
     }
 }
 
-static cmg_status build_csr(const cmgi_mtx *m, cmgi_csr *A)
-{
-    cmg_context *ctx = m->ctx;
-    CMGI_TRY(cmgi_csr_alloc_rows(ctx, m->rows, m->cols, A));
-    put_all(m, &(scatter){A->indptr + 1, NULL});
-    CMGI_TRY(cmgi_csr_alloc_entries(ctx, A));
-    CMGI_SCOPED(ctx, m->rows, cmg_size, next);
-    memcpy(next, A->indptr, (size_t)m->rows * sizeof *next);
-    put_all(m, &(scatter){next, A});
-    return CMG_OK;
-}
-
 /* Names the line where an entry comes for the second time; `status` if there is none. */
 static cmg_status fail_duplicate(const cmgi_mtx *m, const cmgi_csr *A, cmg_status status)
 {
@@ -94,7 +82,12 @@ cmg_status cmgi_mtx_read(cmg_context *ctx, const char *path, const cmgi_expect *
     const cmg_size most = m.symmetry == CMGI_MTX_GENERAL ? m.entries : 2 * m.entries;
     CMGI_TRY(cmgi_expect_check(ctx, path, expect, m.rows, m.cols, most));
     CMGI_TRY(cmgi_mtx_body(&m));
-    CMGI_TRY(build_csr(&m, A));
+    CMGI_TRY(cmgi_csr_alloc_rows(ctx, m.rows, m.cols, A));
+    put_all(&m, &(scatter){A->indptr + 1, NULL});
+    CMGI_TRY(cmgi_csr_alloc_entries(ctx, A));
+    CMGI_SCOPED(ctx, m.rows, cmg_size, next);
+    memcpy(next, A->indptr, (size_t)m.rows * sizeof *next);
+    put_all(&m, &(scatter){next, A});
     const cmg_status status = cmgi_csr_check(ctx, path, &A->view);
     return status == CMG_ERR_SHAPE && !m.array ? fail_duplicate(&m, A, status) : status;
 }

@@ -12,20 +12,6 @@
 
 #include "core/memory.h"
 
-/* `given` level matrices, the finest last. */
-static cmg_status read_levels(const cmgi_petsc *p, int levels, int given, cmg_hierarchy *h)
-{
-    const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
-    cmg_context *ctx = p->file.ctx;
-    for (int l = 0; l < given; ++l) {
-        cmgi_scoped_csr A = {0};
-        CMGI_TRY(cmgi_petsc_matrix(p, &p->object[levels + given - 2 - l], &expect, &A));
-        CMGI_TRY(cmgi_hierarchy_take_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        CMGI_TRY(cmgi_progress(ctx, "reading", l + 1, 2 * levels - 1));
-    }
-    return CMG_OK;
-}
-
 static cmg_status read_transfers(const cmgi_petsc *p, int levels, cmg_hierarchy *h)
 {
     cmg_context *ctx = p->file.ctx;
@@ -106,7 +92,13 @@ cmg_status cmgi_read_petsc(cmg_context *ctx, const char *path, cmg_hierarchy **h
     const bool alone = finest_alone(&p, matrices);
     const int levels = alone ? matrices : (matrices + 1) / 2;
     CMGI_TRY(cmg_hierarchy_create(ctx, levels, h));
-    CMGI_TRY(read_levels(&p, levels, alone ? 1 : levels, *h));
+    for (int l = 0, given = alone ? 1 : levels; l < given; ++l) { /* the finest is the last */
+        const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
+        cmgi_scoped_csr A = {0};
+        CMGI_TRY(cmgi_petsc_matrix(&p, &p.object[levels + given - 2 - l], &expect, &A));
+        CMGI_TRY(cmgi_hierarchy_take_csr(*h, l, CMG_ROLE_A, NULL, 0, &A));
+        CMGI_TRY(cmgi_progress(ctx, "reading", l + 1, 2 * levels - 1));
+    }
     CMGI_TRY(read_transfers(&p, levels, *h));
     return read_vectors(&p, matrices, *h);
 }
@@ -139,26 +131,16 @@ static cmg_status put_indices(cmgi_output *output, cmg_size count, const cmg_ind
     return cmgi_output_numbers(output, count, sizeof *values, values, true);
 }
 
-static bool is_sorted(const cmg_csr *A)
-{
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i] + 1; k < A->indptr[i + 1]; ++k) {
-            if (A->indices[k] < A->indices[k - 1]) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
 static cmg_status put_matrix(cmgi_output *output, const cmg_csr *A)
 {
     cmg_context *ctx = output->ctx;
-    if (!is_sorted(A)) { /* PETSc relies on ascending columns */
-        cmgi_scoped_csr sorted = {0};
-        CMGI_TRY(cmgi_csr_permute(ctx, A, NULL, NULL, true, &sorted));
-        return put_matrix(output, &sorted.view);
+    cmgi_scoped_csr sorted = {0};
+    bool ascends = true; /* PETSc relies on it */
+    for (cmg_size i = 0; i < A->rows && ascends; ++i) {
+        ascends = cmgi_csr_ascends(A, i);
     }
+    CMGI_TRY(ascends ? CMG_OK : cmgi_csr_permute(ctx, A, NULL, NULL, true, &sorted));
+    A = ascends ? A : &sorted.view;
     const cmg_size nnz = A->indptr[A->rows];
     const cmg_index header[4] = {CMGI_PETSC_MAT, (cmg_index)A->rows, (cmg_index)A->cols,
                                  nnz < INT32_MAX ? (cmg_index)nnz : INT32_MAX};

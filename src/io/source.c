@@ -197,13 +197,6 @@ static bool make_target(cmgi_output *output, cmgi_output_kind kind)
     return kind == CMGI_OUTPUT_NAME;
 }
 
-/* /dev/stdout and the like take what is written as it comes. */
-static bool is_special(const char *path)
-{
-    struct stat facts;
-    return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode);
-}
-
 /* The final name without slashes at the end, or the file that it is a link to. */
 static cmg_status resolve(cmg_context *ctx, const char *path, cmgi_output *output)
 {
@@ -226,11 +219,13 @@ cmg_status cmgi_output_open(cmg_context *ctx, const char *path, cmgi_output_kind
 {
     cmgi_output made = {.ctx = ctx};
     bool good = false;
+    struct stat facts;
     CMGI_FREED(ctx, &made.path, &made.temp);
     CMGI_TRY(resolve(ctx, path, &made));
     const size_t room = strlen(made.path) + 48;
     CMGI_TRY(cmgi_alloc(ctx, (cmg_size)room, 1, &made.temp));
-    if (kind == CMGI_OUTPUT_FILE && is_special(path)) {
+    if (kind == CMGI_OUTPUT_FILE && stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) &&
+        !S_ISDIR(facts.st_mode)) { /* /dev/stdout and the like take what is written as it comes */
         (void)snprintf(made.temp, room, "%s", made.path);
         made.file = fopen(made.temp, "wb");
         good = made.file != NULL;

@@ -31,22 +31,6 @@ static double *in_band(const cmgi_envelope *E, cmg_size p, cmg_size q)
     return E->value + p * (2 * E->below + E->above) + E->below + q;
 }
 
-/* The row below p with the largest entry in column p changes places with it. */
-static double take_row(cmgi_envelope *E, cmg_size p, cmg_size last, cmg_size *reach)
-{
-    cmg_size row = p;
-    for (cmg_size i = p + 1; i <= last; ++i) {
-        row = fabs(*in_band(E, i, p)) > fabs(*in_band(E, row, p)) ? i : row;
-    }
-    const cmg_size end = row + E->above < E->rows ? row + E->above : E->rows - 1;
-    *reach = end > *reach ? end : *reach;
-    if (row != p) {
-        cmgi_swap(*reach + 1 - p, in_band(E, p, p), in_band(E, row, p));
-    }
-    E->swap[p] = (cmg_index)row;
-    return *in_band(E, p, p);
-}
-
 bool cmgi_band_factor(const cmg_csr *A, cmgi_envelope *E)
 {
     const cmg_size n = A->rows;
@@ -60,7 +44,17 @@ bool cmgi_band_factor(const cmg_csr *A, cmgi_envelope *E)
     }
     for (cmg_size p = 0; p < n; ++p) {
         const cmg_size last = p + E->below < n ? p + E->below : n - 1;
-        const double pivot = take_row(E, p, last, &reach);
+        cmg_size row = p; /* of the largest entry in column p, which changes places with row p */
+        for (cmg_size i = p + 1; i <= last; ++i) {
+            row = fabs(*in_band(E, i, p)) > fabs(*in_band(E, row, p)) ? i : row;
+        }
+        const cmg_size end = row + E->above < n ? row + E->above : n - 1;
+        reach = end > reach ? end : reach;
+        if (row != p) {
+            cmgi_swap(reach + 1 - p, in_band(E, p, p), in_band(E, row, p));
+        }
+        E->swap[p] = (cmg_index)row;
+        const double pivot = *in_band(E, p, p);
         if (!(fabs(pivot) > tiny)) {
             return false;
         }

@@ -61,26 +61,21 @@ static cmg_status choose_levels(const cmg_solver *s, cmgi_batch_plan *p)
     return CMG_OK;
 }
 
-static cmg_status find_diagonal(cmg_batch *batch, const cmg_csr *A, cmgi_batch_level *level)
-{
-    CMGI_SCOPED(batch->ctx, A->rows, int, diagonal);
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size k = cmgi_csr_diagonal_entry(A, i);
-        diagonal[i] = k < A->indptr[i + 1] ? (int)k : -1;
-    }
-    return cmgi_batch_hold(batch, &diagonal, A->rows, sizeof *diagonal, &level->diagonal);
-}
-
 /* The pattern of a level's A; places of its values in a store. */
 static cmg_status take_matrix(cmg_batch *batch, const cmg_csr *A, cmgi_batch_level *level)
 {
     cmgi_batch_plan *p = &batch->plan;
     cmgi_scoped int *entry = NULL;
+    CMGI_SCOPED(batch->ctx, A->rows, int, diagonal);
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const cmg_size k = cmgi_csr_diagonal_entry(A, i);
+        diagonal[i] = k < A->indptr[i + 1] ? (int)k : -1;
+    }
     level->rows = (int)A->rows;
     CMGI_TRY(cmgi_batch_slice(batch, A, false, &level->A, &entry));
     const cmg_size slots = 2 * (cmg_size)level->A.pairs * CMGI_BATCH_SLICE;
     CMGI_TRY(cmgi_batch_hold(batch, &entry, slots, sizeof *entry, &level->entry));
-    CMGI_TRY(find_diagonal(batch, A, level));
+    CMGI_TRY(cmgi_batch_hold(batch, &diagonal, A->rows, sizeof *diagonal, &level->diagonal));
     level->values = cmgi_batch_reserve(&p->store_bytes, slots / 2, sizeof(uint32_t));
     level->centre = cmgi_batch_reserve(&p->store_bytes, A->rows, sizeof(float));
     level->inverse = cmgi_batch_reserve(&p->store_bytes, A->rows, sizeof(float));
@@ -166,23 +161,6 @@ static cmg_status take_finest(cmg_solver *s, cmg_batch *batch, const cmg_csr *A)
     return CMG_OK;
 }
 
-/* The inverse of the last matrix, and its triangle while it is made. */
-static void place_last(cmg_batch *batch, cmg_size near_bytes)
-{
-    cmgi_batch_plan *p = &batch->plan;
-    const cmg_size n = p->level[p->levels - 1].rows;
-    const cmg_size triangle = (n * (n + 1) / 2 + 2 * n) * (cmg_size)sizeof(float);
-    if (!p->dense) {
-        return;
-    }
-    p->solution = cmgi_batch_reserve(&p->store_bytes, n * CMGI_BATCH_WIDTH(n), sizeof(float));
-    if (triangle <= near_bytes) {
-        p->dense_near = triangle;
-    } else {
-        p->dense_at = cmgi_batch_reserve(&batch->work_set_up, triangle, 1);
-    }
-}
-
 static cmg_status take_levels(cmg_solver *s, cmg_batch *batch, cmg_size near_bytes)
 {
     cmgi_batch_plan *p = &batch->plan;
@@ -198,7 +176,16 @@ static cmg_status take_levels(cmg_solver *s, cmg_batch *batch, cmg_size near_byt
     }
     (void)cmgi_batch_reserve(&batch->work_set_up, most[0], sizeof(double));
     p->products = cmgi_batch_reserve(&batch->work_set_up, most[1], sizeof(double));
-    place_last(batch, near_bytes);
+    const cmg_size n = p->level[p->levels - 1].rows; /* the inverse, and its triangle meanwhile */
+    const cmg_size triangle = (n * (n + 1) / 2 + 2 * n) * (cmg_size)sizeof(float);
+    if (p->dense) {
+        p->solution = cmgi_batch_reserve(&p->store_bytes, n * CMGI_BATCH_WIDTH(n), sizeof(float));
+    }
+    if (p->dense && triangle <= near_bytes) {
+        p->dense_near = triangle;
+    } else if (p->dense) {
+        p->dense_at = cmgi_batch_reserve(&batch->work_set_up, triangle, 1);
+    }
     const cmg_size power = 2 * (cmg_size)p->level[0].rows * (cmg_size)sizeof(float);
     batch->work_set_up = power > batch->work_set_up ? power : batch->work_set_up;
     return CMG_OK;
@@ -289,21 +276,15 @@ static double iteration_bytes(const cmgi_batch_plan *p, const cmgi_batch_step *s
 static cmg_status take_cycle(cmg_solver *s, cmg_batch *batch, cmg_size near_bytes)
 {
     cmgi_batch_plan *p = &batch->plan;
-    const cmg_solver_options *o = &s->mg.options;
-    const bool alone = o->cycle == CMG_CYCLE_NONE || s->mg.dominated;
-    const cmgi_cycle_plan plan = {.levels = s->mg.levels.level,
-                                  .nlevels = p->levels,
-                                  .coarse = p->dense ? s->mg.levels.level[p->levels - 1].A : NULL,
-                                  .coarse_name = "inverse",
-                                  .coarse_exact = p->dense,
-                                  .coarse_steps = alone ? o->pre + o->post : o->coarse_steps,
-                                  .shape = o->cycle,
-                                  .pre = o->pre,
-                                  .post = o->post,
-                                  .precision = CMG_FP32,
-                                  .fuse = true,
-                                  .plain = true};
+    cmgi_cycle_plan plan = cmgi_setup_plan(&s->mg);
     cmgi_scoped_by(cmgi_cycle_destroy) cmgi_cycle *cycle = NULL;
+    plan.nlevels = p->levels;
+    plan.coarse = p->dense ? s->mg.levels.level[p->levels - 1].A : NULL;
+    plan.coarse_name = "inverse";
+    plan.coarse_exact = p->dense;
+    plan.precision = CMG_FP32;
+    plan.fuse = true;
+    plan.plain = true;
     CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, &cycle));
     CMGI_TRY(place_vectors(batch, cycle, near_bytes));
     CMGI_SCOPED(s->ctx, cycle->nsteps, cmgi_batch_step, steps);

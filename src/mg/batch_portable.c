@@ -7,21 +7,16 @@
 
 #include <string.h>
 
-static cmgi_batch_one best(void)
-{
-#ifdef CMGI_X86
-    if (strcmp(cmgi_cpu_kernels_best()->name, "portable") != 0) {
-        return cmgi_batch_one_avx2;
-    }
-#endif
-    return cmgi_batch_one_portable;
-}
-
 cmg_status cmgi_batch_run_cpu(cmg_context *ctx, const cmgi_batch_plan *plan, bool setup)
 {
-    const cmgi_batch_one one = best();
+    cmgi_batch_one one = cmgi_batch_one_portable;
     const cmg_size count = setup ? plan->sets : plan->count;
     (void)ctx;
+#ifdef CMGI_X86
+    if (strcmp(cmgi_cpu_kernels_best()->name, "portable") != 0) {
+        one = cmgi_batch_one_avx2;
+    }
+#endif
 #pragma omp parallel for num_threads(plan->teams) schedule(dynamic)
     for (cmg_size s = 0; s < count; ++s) {
         one(plan, s, cmgi_thread(), setup);

@@ -64,22 +64,6 @@ static void find_distances(const cmg_csr *A, bool diagonal, int *place, int *sta
     }
 }
 
-/* Lets slices of the same distances share those of the first, so that these stay in a cache. */
-static void share_distances(cmg_size slices, const int *start, const cmg_index *distance,
-                            int *shift)
-{
-    for (cmg_size s = 0; s < slices; ++s) {
-        const int pairs = start[s + 1] - start[s];
-        shift[s] = 0;
-        for (cmg_size k = 0; k < s && shift[s] == 0; ++k) {
-            const bool same = shift[k] == 0 && start[k + 1] - start[k] == pairs &&
-                              memcmp(distance + 2 * start[k], distance + 2 * start[s],
-                                     2 * (size_t)pairs * sizeof *distance) == 0;
-            shift[s] = same ? start[k] - start[s] : 0;
-        }
-    }
-}
-
 /* As many slots as the longest row of a slice has entries. */
 static void find_lengths(const cmg_csr *A, bool diagonal, int *start)
 {
@@ -97,20 +81,14 @@ static void find_lengths(const cmg_csr *A, bool diagonal, int *start)
     }
 }
 
-/* The number of slot `slot` of row i, and so of its entry in `entry`. */
-static cmg_size slot_of(const int *start, cmg_size i, int slot)
-{
-    const cmg_size pair = start[i / CMGI_BATCH_SLICE] + slot / 2;
-    return 2 * (pair * CMGI_BATCH_SLICE + i % CMGI_BATCH_SLICE) + slot % 2;
-}
-
 /* Entries to slots; by distances, or, where these are NULL, in their order, with columns. */
 static void place_entries(const cmg_csr *A, bool diagonal, const int *start, const int *distance,
                           int *entry, uint32_t *columns)
 {
     memset(entry, -1, (size_t)start[slices_of(A)] * 2 * CMGI_BATCH_SLICE * sizeof *entry);
     for (cmg_size i = 0; i < A->rows; ++i) {
-        const int *own = distance != NULL ? distance + 2 * start[i / CMGI_BATCH_SLICE] : NULL;
+        const cmg_size first = start[i / CMGI_BATCH_SLICE];
+        const int *own = distance != NULL ? distance + 2 * first : NULL;
         int slot = -1;
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             if (!has_slot(A, i, k, diagonal)) {
@@ -120,10 +98,11 @@ static void place_entries(const cmg_csr *A, bool diagonal, const int *start, con
             while (own != NULL && own[slot] != A->indices[k] - i) {
                 ++slot;
             }
-            const cmg_size at = slot_of(start, i, slot);
+            const cmg_size pair = (first + slot / 2) * CMGI_BATCH_SLICE + i % CMGI_BATCH_SLICE;
+            const cmg_size at = 2 * pair + slot % 2;
             entry[at] = (int)k;
             if (columns != NULL) {
-                columns[at / 2] |= (uint32_t)A->indices[k] << 16 * (at % 2);
+                columns[pair] |= (uint32_t)A->indices[k] << 16 * (slot % 2);
             }
         }
     }
@@ -161,7 +140,16 @@ cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, bool diagonal, c
     *M = (cmgi_batch_slices){.rows = (int)A->rows, .cols = (int)A->cols, .pairs = pairs};
     if (distances) {
         CMGI_TRY(cmgi_alloc(ctx, slices, sizeof *shift, &shift));
-        share_distances(slices, start, distance, shift);
+    }
+    for (cmg_size s = 0; s < slices && distances; ++s) {
+        /* slices of the same distances share those of the first, so that these stay in a cache */
+        const size_t bytes = 2 * (size_t)(start[s + 1] - start[s]) * sizeof *distance;
+        shift[s] = 0;
+        for (cmg_size k = 0; k < s && shift[s] == 0; ++k) {
+            const bool same = shift[k] == 0 && start[k + 1] - start[k] == start[s + 1] - start[s] &&
+                              memcmp(distance + 2 * start[k], distance + 2 * start[s], bytes) == 0;
+            shift[s] = same ? start[k] - start[s] : 0;
+        }
     }
     CMGI_TRY(cmgi_batch_hold(batch, &start, slices + 1, sizeof *start, &M->start));
     CMGI_TRY(cmgi_batch_hold(batch, &shift, slices, sizeof *shift, &M->shift));

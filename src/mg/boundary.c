@@ -4,45 +4,33 @@
  */
 #include "mg/multigrid.h"
 
-static cmg_matrix_options diagonal_options(const cmgi_multigrid *mg)
-{
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
-    options.format = CMG_FORMAT_DIAGONAL;
-    options.keep_map = mg->options.matrix.keep_map;
-    return options;
-}
-
-/* The 1 / a_ii of Dirichlet rows where A is on the device, in the numbering of the hierarchy. */
-static cmg_status build_there(cmgi_multigrid *mg, const cmgi_resident *A)
-{
-    cmg_matrix **boundary = &mg->levels.boundary;
-    const cmgi_dirichlet *d = &mg->levels.level[0].dirichlet;
-    const cmg_matrix_options options = diagonal_options(mg);
-    cmgi_resident D = {0};
-    const cmgi_matrix_source from = {.there = &D};
-    CMGI_RELEASED(cmgi_resident_free, mg->ctx, &D);
-    CMGI_SCOPED_DEVICE(mg->ctx, d->rows, double, inverse);
-    CMGI_TRY(cmgi_dirichlet_invert_there(mg->ctx, d, A->diagonal, inverse));
-    CMGI_TRY(cmgi_resident_diagonal(mg->ctx, d->rows, inverse, &D));
-    inverse = NULL;
-    return *boundary == NULL ? cmgi_matrix_create(mg->ctx, &from, CMGI_USE_ANY, &options, boundary)
-                             : cmg_matrix_update(*boundary, D.diagonal);
-}
-
 cmg_status cmgi_setup_boundary(cmgi_multigrid *mg)
 {
     cmg_hierarchy *h = cmgi_multigrid_hierarchy(mg);
     cmgi_level *fine = &mg->levels.level[0];
+    cmg_matrix **boundary = &mg->levels.boundary;
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_DIAGONAL;
+    options.keep_map = mg->options.matrix.keep_map;
     if (mg->divided != NULL) {
-        return cmgi_divided_by(mg->ctx)->boundary(mg->divided, &mg->levels.boundary);
+        return cmgi_divided_by(mg->ctx)->boundary(mg->divided, boundary);
     }
     if (!cmgi_dirichlet_any(&fine->dirichlet)) {
         return CMG_OK;
     }
     const cmgi_resident *there = cmgi_hierarchy_there(h, 0, CMG_ROLE_A);
     if (there != NULL && fine->dirichlet.there != NULL && fine->perm == NULL) {
-        return build_there(mg, there);
+        cmgi_resident R = {0};
+        const cmgi_matrix_source from = {.there = &R};
+        CMGI_RELEASED(cmgi_resident_free, mg->ctx, &R);
+        CMGI_SCOPED_DEVICE(mg->ctx, fine->rows, double, inverse);
+        CMGI_TRY(cmgi_dirichlet_invert_there(mg->ctx, &fine->dirichlet, there->diagonal, inverse));
+        CMGI_TRY(cmgi_resident_diagonal(mg->ctx, fine->rows, inverse, &R));
+        inverse = NULL;
+        return *boundary == NULL
+                   ? cmgi_matrix_create(mg->ctx, &from, CMGI_USE_ANY, &options, boundary)
+                   : cmg_matrix_update(*boundary, R.diagonal);
     }
     cmg_csr A;
     cmgi_scoped_csr D = {0};
@@ -53,8 +41,6 @@ cmg_status cmgi_setup_boundary(cmgi_multigrid *mg)
         const cmg_size row = fine->perm != NULL ? fine->perm[i] : i;
         D.values[i] = fine->dirichlet.row[row] ? 1 / cmgi_csr_diagonal_at(&A, row) : 0;
     }
-    const cmg_matrix_options options = diagonal_options(mg);
-    return mg->levels.boundary == NULL
-               ? cmg_matrix_create_csr(mg->ctx, &D.view, &options, &mg->levels.boundary)
-               : cmg_matrix_update(mg->levels.boundary, D.values);
+    return *boundary == NULL ? cmg_matrix_create_csr(mg->ctx, &D.view, &options, boundary)
+                             : cmg_matrix_update(*boundary, D.values);
 }

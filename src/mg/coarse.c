@@ -44,16 +44,6 @@ void cmgi_dense_expand(const cmg_csr *A, double *dense)
     }
 }
 
-/* By row operations, which leave out what is 0: of a narrow band, and without LAPACK. */
-static cmg_status invert_by_rows(cmg_context *ctx, cmg_size n, double *X)
-{
-    CMGI_SCOPED(ctx, n * n, double, W);
-    memcpy(W, X, (size_t)(n * n) * sizeof *W);
-    CMGI_CHECK(ctx, cmgi_small_invert(n, W, false, X), CMG_ERR_SINGULAR,
-               "coarse matrix of %lld rows is singular", (long long)n);
-    return CMG_OK;
-}
-
 #ifdef CMGI_HAVE_LAPACK
 /* Half bandwidth: the largest distance of an entry from the diagonal. */
 static cmg_size band_of(const cmg_csr *A)
@@ -135,24 +125,18 @@ static cmg_status check_room(cmg_context *ctx, cmg_size n)
 
 #endif
 
-/* The power of two whose square times |a[i, i]| is in [1, 4), 1 where that is 0 or no number. */
-static double scale_of(const double *A, cmg_size n, cmg_size i)
-{
-    int e = 0;
-    const double d = A[i * n + i];
-    (void)frexp(d, &e);
-    return d != 0 && isfinite(d) ? ldexp(1, -(int)floor((e - 1) / 2.0)) : 1;
-}
-
 cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, bool singular, double *X,
                               bool *definite)
 {
     *definite = false;
-    CMGI_SCOPED(ctx, n, double, scale);
+    CMGI_SCOPED(ctx, n, double, scale); /* powers of two: of entries d in [1, 4) on the diagonal */
     CMGI_SCOPED(ctx, n * n, double, L);
     CMGI_SCOPED(ctx, n * n, double, V); /* row c has column c of W */
     for (cmg_size i = 0; i < n; ++i) {
-        scale[i] = scale_of(X, n, i);
+        const double d = X[i * n + i];
+        int e = 0;
+        (void)frexp(d, &e);
+        scale[i] = d != 0 && isfinite(d) ? ldexp(1, -(int)floor((e - 1) / 2.0)) : 1;
     }
     for (cmg_size k = 0; k < n * n; ++k) {
         L[k] = scale[k / n] * X[k] * scale[k % n];
@@ -233,19 +217,8 @@ static double lift_constants(cmg_size n, double *X)
     return tau;
 }
 
-/* X becomes its Moore-Penrose inverse; it is spoilt where other vectors go to 0, too, and
- * *definite stays as it is. */
-static cmg_status invert_past_constants(cmg_context *ctx, cmg_size n, double *X, bool *definite)
-{
-    const double tau = lift_constants(n, X);
-    CMGI_TRY(invert_positive(ctx, n, X, definite));
-    for (cmg_size k = 0; k < n * n; ++k) {
-        X[k] -= 1 / (tau * (double)n);
-    }
-    return CMG_OK;
-}
-
-/* X is A, or what was made of an unsymmetric one, and becomes its inverse. */
+/* X is A, or what was made of an unsymmetric one, and becomes its inverse; by row operations, which
+ * leave out what is 0, of a narrow band and without LAPACK. */
 static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, double *X,
                          cmgi_inverse_kind *kind)
 {
@@ -256,50 +229,49 @@ static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, dou
         CMGI_TRY(cmgi_small_inverse(ctx, n, true, X, &semidefinite));
     }
     *kind = semidefinite ? CMGI_INVERSE_PSEUDO : CMGI_INVERSE_LU;
+    if (semidefinite) {
+        return CMG_OK;
+    }
 #ifdef CMGI_HAVE_LAPACK
-    if (!semidefinite && BAND * band_of(A) > n) {
+    if (BAND * band_of(A) > n) {
         CMGI_TRY(check_room(ctx, n));
         return invert_lu(ctx, (int)n, X);
     }
 #endif
-    return semidefinite ? CMG_OK : invert_by_rows(ctx, n, X);
+    CMGI_SCOPED(ctx, n * n, double, W);
+    memcpy(W, X, (size_t)(n * n) * sizeof *W);
+    CMGI_CHECK(ctx, cmgi_small_invert(n, W, false, X), CMG_ERR_SINGULAR,
+               "coarse matrix of %lld rows is singular", (long long)n);
+    return CMG_OK;
 }
 
 cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
                               cmgi_inverse_kind *kind)
 {
-    CMGI_CHECK(ctx, A->rows == A->cols, CMG_ERR_SHAPE, "coarse matrix is %lld x %lld",
-               (long long)A->rows, (long long)A->cols);
-    CMGI_CHECK(ctx, A->rows <= MOST_ROWS, CMG_ERR_ARG,
-               "coarse matrix has %lld rows, at most %d are inverted densely", (long long)A->rows,
+    const cmg_size n = A->rows;
+    CMGI_CHECK(ctx, n == A->cols, CMG_ERR_SHAPE, "coarse matrix is %lld x %lld", (long long)n,
+               (long long)A->cols);
+    CMGI_CHECK(ctx, n <= MOST_ROWS, CMG_ERR_ARG,
+               "coarse matrix has %lld rows, at most %d are inverted densely", (long long)n,
                (int)MOST_ROWS);
-    bool definite = A->rows == 0;
+    bool definite = n == 0;
     *kind = CMGI_INVERSE_CHOLESKY;
     cmgi_dense_expand(A, X);
-    const bool symmetric = cmgi_small_is_symmetric(A->rows, X, SYMMETRIC);
-    if (symmetric && takes_constants_to_zero(X, A->rows, 64)) {
+    const bool symmetric = cmgi_small_is_symmetric(n, X, SYMMETRIC);
+    if (symmetric && takes_constants_to_zero(X, n, 64)) { /* not definite: so do other vectors */
+        const double tau = lift_constants(n, X);
         *kind = CMGI_INVERSE_PSEUDO;
-        CMGI_TRY(invert_past_constants(ctx, A->rows, X, &definite));
+        CMGI_TRY(invert_positive(ctx, n, X, &definite));
+        for (cmg_size k = 0; k < n * n; ++k) {
+            X[k] -= 1 / (tau * (double)n);
+        }
     } else if (symmetric) {
-        CMGI_TRY(invert_positive(ctx, A->rows, X, &definite));
-    } else if (takes_constants_to_zero(X, A->rows, 16.0 * (double)A->rows)) {
+        CMGI_TRY(invert_positive(ctx, n, X, &definite));
+    } else if (takes_constants_to_zero(X, n, 16.0 * (double)n)) {
         /* less is no pivot of LU; solves what has a solution, without constants */
-        (void)lift_constants(A->rows, X);
+        (void)lift_constants(n, X);
     }
     return definite ? CMG_OK : invert(ctx, A, symmetric, X, kind);
-}
-
-/* Y = X with rows and columns in the order of perm. */
-static void renumber(cmg_context *ctx, cmg_size n, const double *X, const cmg_index *perm,
-                     double *Y)
-{
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size j = 0; j < n; ++j) {
-            Y[i * n + j] = X[(cmg_size)perm[i] * n + perm[j]];
-        }
-    }
-    (void)ctx;
 }
 
 cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, const cmg_index *perm,
@@ -316,7 +288,10 @@ cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, cons
         from.dense_there = false;
     } else if (perm != NULL) {
         CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *host, &host));
-        renumber(ctx, n, X, perm, host);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 256)
+        for (cmg_size k = 0; k < n * n; ++k) {
+            host[k] = X[(cmg_size)perm[k / n] * n + perm[k % n]];
+        }
         from.dense = host;
     }
     if (*M != NULL) {
@@ -335,22 +310,6 @@ cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, cons
     return cmgi_matrix_make(ctx, cmgi_format_find(ctx, dense.format), &from, &dense, M);
 }
 
-/* The inverse of A on the device as a matrix of the cycle; *made stays false where A is not
- * symmetric positive definite, which is left to the host. */
-static cmg_status inverse_there(cmg_context *ctx, const cmgi_resident *A,
-                                const cmg_matrix_options *options, cmg_matrix **M, bool *made)
-{
-    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
-    const cmg_size n = A->csr.rows;
-    cmgi_dense_look look = {0, 0};
-    CMGI_SCOPED_DEVICE(ctx, n * n, double, X);
-    CMGI_TRY(on->expand(ctx, &A->csr, X, &look));
-    if (!(look.difference > SYMMETRIC * look.largest)) {
-        CMGI_TRY(on->invert(ctx, n, look.largest, X, made));
-    }
-    return *made ? cmgi_dense_matrix(ctx, n, X, NULL, options, M) : CMG_OK;
-}
-
 cmg_status cmgi_coarse_inverse(const cmg_hierarchy *h, int level, const cmg_index *perm,
                                const cmg_matrix_options *options, cmg_matrix **M,
                                cmgi_inverse_kind *kind)
@@ -362,10 +321,17 @@ cmg_status cmgi_coarse_inverse(const cmg_hierarchy *h, int level, const cmg_inde
     *kind = CMGI_INVERSE_CHOLESKY;
     if (there != NULL && perm == NULL && there->csr.rows >= BY_BACKEND &&
         there->csr.rows <= MOST_ROWS) {
-        CMGI_TRY(inverse_there(ctx, there, options, M, &made));
-    }
-    if (made) {
-        return CMG_OK;
+        const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
+        const cmg_size n = there->csr.rows;
+        cmgi_dense_look look = {0, 0};
+        CMGI_SCOPED_DEVICE(ctx, n * n, double, X);
+        CMGI_TRY(on->expand(ctx, &there->csr, X, &look));
+        if (!(look.difference > SYMMETRIC * look.largest)) {
+            CMGI_TRY(on->invert(ctx, n, look.largest, X, &made));
+        }
+        if (made) { /* else it is not positive definite, which is left to the host */
+            return cmgi_dense_matrix(ctx, n, X, NULL, options, M);
+        }
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
     CMGI_SCOPED_ZERO(ctx, A.rows * A.rows, double, X);

@@ -103,15 +103,6 @@ static cmg_status factor(cmgi_multigrid *mg, const cmg_csr *A, bool dense)
     return cmgi_envelope_create(mg->ctx, A, budget, &mg->envelope);
 }
 
-/* A matrix alone, of which nothing was said. */
-static bool is_bare(const cmgi_multigrid *mg)
-{
-    const cmg_solver_options *o = &mg->options;
-    return cmg_hierarchy_levels(mg->h) == 1 && o->coarsen && strcmp(o->smoother, "auto") == 0 &&
-           o->coarse == CMG_COARSE_AUTO && o->coarse_limit == APPEND_ABOVE &&
-           !cmgi_hierarchy_has(mg->h, 0, CMG_ROLE_INVERSE);
-}
-
 /* The last level of what was completed. */
 static cmg_status get_last(cmgi_multigrid *mg, cmg_csr *A)
 {
@@ -122,8 +113,12 @@ static cmg_status get_last(cmgi_multigrid *mg, cmg_csr *A)
 /* What takes the place of levels below a matrix, or of its dense inverse on the last rung. */
 static cmg_status look_for_less(cmgi_multigrid *mg)
 {
-    const bool bare = is_bare(mg);
-    const bool last = mg->from_matrix && mg->options.coarse == CMG_COARSE_INVERSE;
+    const cmg_solver_options *o = &mg->options;
+    const bool bare = /* a matrix alone, of which nothing was said */
+        cmg_hierarchy_levels(mg->h) == 1 && o->coarsen && strcmp(o->smoother, "auto") == 0 &&
+        o->coarse == CMG_COARSE_AUTO && o->coarse_limit == APPEND_ABOVE &&
+        !cmgi_hierarchy_has(mg->h, 0, CMG_ROLE_INVERSE);
+    const bool last = mg->from_matrix && o->coarse == CMG_COARSE_INVERSE;
     cmg_csr A;
     if (!may_factor(mg) || (!bare && !last) || !cmgi_hierarchy_has(mg->h, 0, CMG_ROLE_A)) {
         return CMG_OK;
@@ -194,22 +189,6 @@ static cmgi_completion_options completion_options(cmgi_multigrid *mg, cmg_size r
     return options;
 }
 
-/* What several ranks share, and the levels below it. */
-static cmg_status prepare_ranks(cmgi_multigrid *mg)
-{
-    const cmg_solver_options *o = &mg->options;
-    double rows = (double)cmgi_range_of(mg->h, 0).rows;
-    CMGI_TRY(cmgi_all_sum(mg->ctx, &rows, 1));
-    const cmgi_divided_options options = {.gather = o->gather,
-                                          .alone = o->cycle == CMG_CYCLE_NONE,
-                                          .algebraic = cmg_hierarchy_levels(mg->h) == 1 &&
-                                                       o->cycle != CMG_CYCLE_NONE,
-                                          .completion = completion_options(mg, (cmg_size)rows)};
-    cmgi_divided_by(mg->ctx)->destroy(&mg->divided);
-    CMGI_TRY(cmgi_divided_by(mg->ctx)->create(mg->h, &options, &mg->divided));
-    return mg->envelope != NULL ? CMG_OK : factor_coarsest(mg);
-}
-
 cmg_status cmgi_multigrid_factor_again(cmgi_multigrid *mg)
 {
     cmg_csr A;
@@ -235,10 +214,20 @@ cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg, cmgi_meanwhile meanwhile)
 {
     cmgi_multigrid_drop_completion(mg);
     mg->dominated = false;
-    if (mg->h->own != NULL) {
-        return prepare_ranks(mg);
+    const bool alone = mg->options.cycle == CMG_CYCLE_NONE;
+    if (mg->h->own != NULL) { /* what several ranks share, and the levels below it */
+        double rows = (double)cmgi_range_of(mg->h, 0).rows;
+        CMGI_TRY(cmgi_all_sum(mg->ctx, &rows, 1));
+        const cmgi_divided_options divided = {.gather = mg->options.gather,
+                                              .alone = alone,
+                                              .algebraic =
+                                                  cmg_hierarchy_levels(mg->h) == 1 && !alone,
+                                              .completion = completion_options(mg, (cmg_size)rows)};
+        cmgi_divided_by(mg->ctx)->destroy(&mg->divided);
+        CMGI_TRY(cmgi_divided_by(mg->ctx)->create(mg->h, &divided, &mg->divided));
+        return mg->envelope != NULL ? CMG_OK : factor_coarsest(mg);
     }
-    if (mg->options.cycle == CMG_CYCLE_NONE) {
+    if (alone) {
         return CMG_OK;
     }
     CMGI_TRY(look_for_lines(mg));

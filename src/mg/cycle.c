@@ -18,25 +18,20 @@ static bool fits(const cmgi_cycle *cycle, int value, cmg_size n)
                                    cycle->buffer_bytes[v->buffer] >= cmgi_value_bytes(cycle, v)));
 }
 
-/* The vectors of a half of the cycle: those of the fine level are as long, and so are the coarse.
- */
-static bool half_fits(const cmgi_cycle *cycle, const cmgi_step *step)
-{
-    const cmg_size fine = cmgi_halves_rows(step->halves, true);
-    const cmg_size coarse = cmgi_halves_rows(step->halves, false);
-    return cycle->columns == 1 && fits(cycle, step->in, fine) && fits(cycle, step->b, fine) &&
-           fits(cycle, step->c, coarse) && fits(cycle, step->also, fine) &&
-           fits(cycle, step->out, step->kind == CMGI_STEP_DOWN ? coarse : fine);
-}
-
 /* CMG_ERR_INTERNAL unless every step's matrices are as large as its vectors, and those as their
  * buffers: a list that is not so would write behind an array. */
 static cmg_status check_lengths(const cmgi_cycle *cycle)
 {
     for (int s = 0; s < cycle->nsteps; ++s) {
         const cmgi_step *step = &cycle->steps[s];
-        if (step->halves != NULL && half_fits(cycle, step)) {
-            continue;
+        if (step->halves != NULL && cycle->columns == 1) {
+            const cmg_size fine = cmgi_halves_rows(step->halves, true);
+            const cmg_size coarse = cmgi_halves_rows(step->halves, false);
+            if (fits(cycle, step->in, fine) && fits(cycle, step->b, fine) &&
+                fits(cycle, step->c, coarse) && fits(cycle, step->also, fine) &&
+                fits(cycle, step->out, step->kind == CMGI_STEP_DOWN ? coarse : fine)) {
+                continue;
+            }
         }
         const cmg_size out = cycle->values[step->out].n;
         const cmg_size in = step->in != CMGI_NONE ? cycle->values[step->in].n : 0;
@@ -73,31 +68,6 @@ bool cmgi_cycle_takes_step(const cmgi_cycle *cycle)
     return last != NULL && cmgi_half_steps(cycle->ctx, last->halves, last->stages);
 }
 
-/* The last half down in tiles, the smallest: it leaves processors free for a note beside it. */
-static int step_that_notes(const cmgi_cycle *cycle)
-{
-    const cmgi_step *steps = cycle->steps;
-    int s = cmgi_cycle_takes_step(cycle) ? cycle->nsteps - 1 : CMGI_NONE;
-    while (s != CMGI_NONE &&
-           (steps[s].kind != CMGI_STEP_DOWN || cmgi_half_dots(cycle->ctx, steps[s].halves) == 0)) {
-        s = s > 0 ? s - 1 : CMGI_NONE;
-    }
-    return s;
-}
-
-/* Memory for the parts of (r, z), where the last step leaves them. */
-static cmg_status reserve_dots(cmgi_cycle *cycle)
-{
-    const cmgi_step *last = last_up(cycle);
-    if (last == NULL || last->b != cycle->input) {
-        return CMG_OK;
-    }
-    cycle->left.count = cmgi_half_dots(cycle->ctx, last->halves);
-    CMGI_TRY(cmgi_alloc_device(cycle->ctx, cycle->left.count, sizeof *cycle->dots, &cycle->dots));
-    cycle->left.at = cycle->dots;
-    return CMG_OK;
-}
-
 cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi_cycle **cycle)
 {
     cmgi_scoped_by(cmgi_cycle_destroy) cmgi_cycle *made = NULL;
@@ -120,8 +90,19 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
     CMGI_TRY(cmgi_pass_buffers(made, plan->fuse));
     CMGI_TRY(cmgi_pass_exchange(made, plan->levels));
     CMGI_TRY(cmgi_chain_reserve(made));
-    CMGI_TRY(reserve_dots(made));
-    made->notes = step_that_notes(made);
+    const cmgi_step *up = last_up(made);
+    if (up != NULL && up->b == made->input) { /* it leaves the parts of (r, z) */
+        made->left.count = cmgi_half_dots(ctx, up->halves);
+        CMGI_TRY(cmgi_alloc_device(ctx, made->left.count, sizeof *made->dots, &made->dots));
+        made->left.at = made->dots;
+    }
+    /* the last half down in tiles, the smallest: it leaves processors free for a note beside it */
+    made->notes = cmgi_cycle_takes_step(made) ? made->nsteps - 1 : CMGI_NONE;
+    while (made->notes != CMGI_NONE &&
+           (made->steps[made->notes].kind != CMGI_STEP_DOWN ||
+            cmgi_half_dots(ctx, made->steps[made->notes].halves) == 0)) {
+        --made->notes;
+    }
     CMGI_TRY(check_lengths(made));
     *cycle = cmgi_pass_on(&made);
     return CMG_OK;
@@ -221,26 +202,21 @@ cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int number, const void *r, void *z
     }
 }
 
-static void run_chain(const cmgi_cycle *cycle, int first, const void *r, void *z)
-{
-    cmgi_chain chain;
-    cmgi_writeback w[CMGI_CHAIN_STAGES];
-    const void *in[CMGI_CHAIN_STAGES];
-    for (int k = 0; k < cycle->steps[first].chain; ++k) {
-        w[k] = writeback_of(cycle, &cycle->steps[first + k], r, z);
-        in[k] = address(cycle, cycle->steps[first + k].in, r, z);
-    }
-    cmgi_chain_of(cycle, first, w, in, &chain);
-    cmgi_chain_run(&chain, cmgi_cycle_precision(cycle));
-}
-
 cmg_status cmgi_cycle_run(void *user, const void *r, void *z)
 {
     cmgi_cycle *cycle = user;
     cmgi_threads_adapt(cycle->ctx);
     for (int s = 0; s < cycle->nsteps; ++s) {
         if (cycle->steps[s].chain > 1) {
-            run_chain(cycle, s, r, z);
+            cmgi_chain chain;
+            cmgi_writeback w[CMGI_CHAIN_STAGES];
+            const void *in[CMGI_CHAIN_STAGES];
+            for (int k = 0; k < cycle->steps[s].chain; ++k) {
+                w[k] = writeback_of(cycle, &cycle->steps[s + k], r, z);
+                in[k] = address(cycle, cycle->steps[s + k].in, r, z);
+            }
+            cmgi_chain_of(cycle, s, w, in, &chain);
+            cmgi_chain_run(&chain, cmgi_cycle_precision(cycle));
             s += cycle->steps[s].chain - 1;
         } else {
             CMGI_TRY(cmgi_cycle_step(cycle, s, r, z));
@@ -337,35 +313,17 @@ static void half_text(const cmgi_cycle *cycle, const cmgi_step *step, char *text
     }
 }
 
-static void talk_text(const cmgi_step *step, const char *out, const char *in, const char *matrix,
-                      char *text)
-{
-    if (step->kind == CMGI_STEP_START) {
-        SAY("exchange-start: %s for %s", in, matrix);
-    } else if (step->kind == CMGI_STEP_END) {
-        SAY("exchange-end: %s for %s", in, matrix);
-    } else {
-        SAY("gather: %s on every rank", out);
-    }
-}
-
-/* What a step adds to: c, or with momentum c + beta (c - the c before). */
-static void inertia_text(const cmgi_step *step, const char *c, char *text, size_t size)
-{
-    if (step->writeback != CMGI_WB_MOMENTUM) {
-        (void)snprintf(text, size, "%s", c);
-    } else if (step->e == CMGI_NONE) {
-        (void)snprintf(text, size, "%.4g %s", 1 + step->beta, c);
-    } else {
-        (void)snprintf(text, size, "%s + %.4g (%s - old)", c, step->beta, c);
-    }
-}
-
 static void product_text(const cmgi_step *step, const char *out, const char *in, const char *b,
                          const char *c, const char *matrix, char *text)
 {
-    char from[64];
-    inertia_text(step, c, from, sizeof from);
+    char from[64]; /* c, or with momentum c + beta (c - the c before) */
+    if (step->writeback != CMGI_WB_MOMENTUM) {
+        (void)snprintf(from, sizeof from, "%s", c);
+    } else if (step->e == CMGI_NONE) {
+        (void)snprintf(from, sizeof from, "%.4g %s", 1 + step->beta, c);
+    } else {
+        (void)snprintf(from, sizeof from, "%s + %.4g (%s - old)", c, step->beta, c);
+    }
     if (step->writeback == CMGI_WB_RESIDUAL) {
         SAY("%s = %s - %s %s", out, b, matrix, in);
     } else if (step->writeback == CMGI_WB_FROM_ZERO) {
@@ -394,8 +352,12 @@ void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[C
         SAY("%s = 0", out.text);
     } else if (step->halves != NULL) {
         half_text(cycle, step, text);
-    } else if (step->kind != CMGI_STEP_PRODUCT && step->kind != CMGI_STEP_ROWS) {
-        talk_text(step, out.text, in.text, matrix, text);
+    } else if (step->kind == CMGI_STEP_START) {
+        SAY("exchange-start: %s for %s", in.text, matrix);
+    } else if (step->kind == CMGI_STEP_END) {
+        SAY("exchange-end: %s for %s", in.text, matrix);
+    } else if (step->kind == CMGI_STEP_GATHER) {
+        SAY("gather: %s on every rank", out.text);
     } else {
         product_text(step, out.text, in.text, name_of(cycle, step->b).text,
                      name_of(cycle, step->c).text, matrix, text);

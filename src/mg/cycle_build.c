@@ -105,28 +105,21 @@ static cmg_status smooth(builder *B, int l, int b, int steps, int *x)
     return CMG_OK;
 }
 
-/* Coarsest level: x = x + C (b - A x) with the preassembled operator, or smoothing. */
-static cmg_status solve_coarsest(builder *B, int b, int *x)
-{
-    const int l = B->plan->nlevels - 1;
-    if (B->plan->coarse == NULL) {
-        return smooth(B, l, b, B->plan->coarse_steps, x);
-    }
-    int r = CMGI_NONE;
-    CMGI_TRY(residual(B, l, b, *x, &r));
-    return add(B, B->plan->coarse, B->plan->coarse_name, l, 1.0, r, x);
-}
-
-/* One cycle on level l for right-hand side b, improving the guess *x. */
+/* One cycle on level l for right-hand side b, improving the guess *x; on the coarsest
+ * x = x + C (b - A x) with the preassembled operator, or smoothing. */
 static cmg_status visit(builder *B, int l, int b, cmg_cycle shape, int *x)
 {
     const cmgi_cycle_plan *plan = B->plan;
+    int r = CMGI_NONE;
+    if (l == plan->nlevels - 1 && plan->coarse == NULL) {
+        return smooth(B, l, b, plan->coarse_steps, x);
+    }
     if (l == plan->nlevels - 1) {
-        return solve_coarsest(B, b, x);
+        CMGI_TRY(residual(B, l, b, *x, &r));
+        return add(B, plan->coarse, plan->coarse_name, l, 1.0, r, x);
     }
     const cmgi_level *level = &plan->levels[l];
     const int before = level->smoother.after && plan->post > 0 ? 0 : plan->pre;
-    int r = CMGI_NONE;
     int coarse_b = CMGI_NONE;
     int coarse_x = CMGI_NONE;
     CMGI_TRY(smooth(B, l, b, before, x));

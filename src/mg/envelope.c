@@ -51,23 +51,6 @@ static double take_order(const cmg_csr *A, const cmg_index *order, double budget
     return operations;
 }
 
-/* The ordering with the cheaper factorisation, and what that takes. */
-static cmg_status choose_order(cmg_context *ctx, const cmg_csr *A, double budget, cmgi_envelope *E,
-                               double *operations)
-{
-    const cmg_size n = A->rows;
-    *operations = take_order(A, NULL, budget, E);
-    if (*operations <= GOOD * (double)A->indptr[n] || n > MANY) {
-        return CMG_OK;
-    }
-    const double given = *operations;
-    CMGI_SCOPED(ctx, n, cmg_index, order);
-    CMGI_TRY(cmgi_order_narrow(ctx, A, order));
-    *operations = take_order(A, order, budget, E);
-    *operations = *operations > given ? take_order(A, NULL, budget, E) : *operations;
-    return CMG_OK;
-}
-
 /* Entries of S A, S the signs, on one side of the diagonal: the lower one into L, the upper one
  * compared with it. Adds up those that are more than rounding; -1 where the two differ. */
 static cmg_size place_side(const cmg_csr *A, double tolerance, bool upper, cmgi_envelope *E)
@@ -208,7 +191,6 @@ cmg_status cmgi_envelope_create(cmg_context *ctx, const cmg_csr *A, double budge
                                 cmgi_envelope **E)
 {
     cmgi_envelope *made = NULL;
-    double operations = 0;
     CMGI_RELEASED(cmgi_envelope_destroy, ctx, &made);
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->rows = A->rows;
@@ -216,7 +198,14 @@ cmg_status cmgi_envelope_create(cmg_context *ctx, const cmg_csr *A, double budge
     CMGI_TRY(cmgi_alloc(ctx, made->rows, sizeof *made->place, &made->place));
     CMGI_TRY(cmgi_alloc(ctx, made->rows, sizeof *made->sign, &made->sign));
     CMGI_TRY(cmgi_alloc(ctx, made->pairs, sizeof *made->first, &made->first));
-    CMGI_TRY(choose_order(ctx, A, budget, made, &operations));
+    double operations = take_order(A, NULL, budget, made);
+    if (operations > GOOD * (double)A->indptr[A->rows] && A->rows <= MANY) {
+        const double given = operations;
+        CMGI_SCOPED(ctx, A->rows, cmg_index, order);
+        CMGI_TRY(cmgi_order_narrow(ctx, A, order));
+        operations = take_order(A, order, budget, made);
+        operations = operations > given ? take_order(A, NULL, budget, made) : operations;
+    }
     if (operations > budget) {
         return CMG_OK;
     }

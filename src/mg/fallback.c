@@ -132,17 +132,6 @@ static int best_iterate(const cmgi_krylov_column *of)
     return best;
 }
 
-/* The iterate that a column is to have: the best one, if the last one has more than `factor` times
- * its residual. */
-static int wanted_iterate(const cmgi_krylov_column *of, double factor)
-{
-    const int best = best_iterate(of);
-    const bool stays = cmg_outcome_converged(of->outcome) ||
-                       (isfinite(of->residual) && best != CMGI_NONE &&
-                        of->history[of->iterations] <= factor * of->history[best]);
-    return stays ? of->iterations : best;
-}
-
 /* x = guess, NULL = 0 */
 static cmg_status put_guess(const cmgi_multigrid *mg, const double *guess, double *x)
 {
@@ -153,7 +142,8 @@ static cmg_status put_guess(const cmgi_multigrid *mg, const double *guess, doubl
 }
 
 /*
- * Columns that have not converged back to the iterate that they are to have. Where no residual is
+ * Columns that have not converged back to their best iterate, if the last one has more than
+ * `factor` times its residual. Where no residual is
  * finite x is the guess, and the residual that of it.
  */
 static cmg_status return_to_best(cmgi_multigrid *mg, const double *guess, const double *b,
@@ -163,8 +153,13 @@ static cmg_status return_to_best(cmgi_multigrid *mg, const double *guess, const 
     int most[CMG_COLUMNS];
     bool back = false;
     for (int c = 0; c < mg->columns; ++c) {
-        most[c] = wanted_iterate(&k->column[c], factor);
-        back = back || most[c] != k->column[c].iterations || !isfinite(k->column[c].residual);
+        const cmgi_krylov_column *of = &k->column[c];
+        const int best = best_iterate(of);
+        const bool stays = cmg_outcome_converged(of->outcome) ||
+                           (isfinite(of->residual) && best != CMGI_NONE &&
+                            of->history[of->iterations] <= factor * of->history[best]);
+        most[c] = stays ? of->iterations : best;
+        back = back || most[c] != of->iterations || !isfinite(of->residual);
     }
     if (!back) {
         return CMG_OK;
@@ -325,15 +320,6 @@ void cmgi_fallback_clear(cmg_context *ctx, cmgi_fallback *f)
     cmgi_free(ctx, f->history);
 }
 
-/* As many columns at once as pay. */
-static bool together(const cmgi_columns *s)
-{
-    const cmgi_multigrid *mg = &s->mg;
-    const cmg_krylov method = mg->krylov->options.method;
-    return ((method == CMG_KRYLOV_CG && !mg->options.fmg) || method == CMG_KRYLOV_SEMI) &&
-           mg->levels.nullspace.count == 0 && mg->columns > mg->ctx->backend->few_columns;
-}
-
 void cmgi_columns_clear(cmg_context *ctx, cmgi_columns *s)
 {
     cmgi_multigrid_clear_columns(&s->mg);
@@ -456,26 +442,19 @@ static int gravity(const cmg_report *r)
     return cmg_outcome_converged(r->outcome) ? 0 : r->outcome == CMG_LEAST_SQUARES ? 1 : 2;
 }
 
-/* The column to tell of: one that failed, that has no solution, or took the most iterations. */
-static int slowest(const cmgi_columns *s)
-{
-    int chosen = 0;
-    for (int c = 1; c < s->mg.columns; ++c) {
-        const int worse = gravity(&s->report[c]) - gravity(&s->report[chosen]);
-        const int longer = s->report[c].iterations - s->report[chosen].iterations;
-        chosen = worse > 0 || (worse == 0 && longer > 0) ? c : chosen;
-    }
-    return chosen;
-}
-
 cmg_status cmgi_columns_solve(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns *s,
                               const double *b, double *x, cmg_report *all)
 {
     const cmg_size values = cmgi_krylov_values(s->mg.krylov);
+    const cmg_krylov method = s->mg.krylov->options.method;
+    const bool together = /* as many columns at once as pay */
+        ((method == CMG_KRYLOV_CG && !s->mg.options.fmg) || method == CMG_KRYLOV_SEMI) &&
+        s->mg.levels.nullspace.count == 0 && s->mg.columns > mg->ctx->backend->few_columns;
     bool solved[CMG_COLUMNS] = {false};
+    int told = 0; /* the column that failed, that has no solution, or took the most iterations */
     cmg_report sum = {0};
     CMGI_TRY(mg->ctx->backend->convert(mg->ctx, values, CMG_FP64, x, CMG_FP64, s->guess));
-    if (together(s)) {
+    if (together) {
         CMGI_TRY(solve_together(f, s, b, x, solved, &sum));
         CMGI_TRY(give_way(f, mg, s, b, x, solved, &sum));
     }
@@ -489,9 +468,12 @@ cmg_status cmgi_columns_solve(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns
             sum.bytes += s->report[c].bytes;
             sum.fallbacks += s->report[c].fallbacks;
         }
+        const int worse = gravity(&s->report[c]) - gravity(&s->report[told]);
+        const int longer = s->report[c].iterations - s->report[told].iterations;
+        told = worse > 0 || (worse == 0 && longer > 0) ? c : told;
     }
     const double setup = all->setup_seconds;
-    *all = s->report[slowest(s)];
+    *all = s->report[told];
     all->setup_seconds = setup;
     all->bytes = sum.bytes;
     all->iteration_bytes = sum.iteration_bytes > 0 ? sum.iteration_bytes : all->iteration_bytes;

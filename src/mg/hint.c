@@ -25,17 +25,6 @@ static double pace(const cmg_report *r)
     return first > 0 ? pow(now / first, 1.0 / r->iterations) : 1;
 }
 
-/* b is not in the range of A: how much of it, and what can be done. */
-static void range_hint(const cmg_report *r, char text[CMGI_HINT])
-{
-    SAY("%.3g %% of b lies outside the range of A: there is no solution; x solves the "
-        "least-squares problem%s",
-        100 * (r->removed / r->rhs_norm),
-        r->outcome == CMG_LEAST_SQUARES
-            ? " (option least-squares, or a null space given as exact, asks for it)"
-            : "");
-}
-
 /* The method does not suit A or the cycle; "" where it does. */
 static cmg_status method_hint(cmgi_multigrid *mg, char text[CMGI_HINT])
 {
@@ -139,7 +128,12 @@ cmg_status cmgi_hint(cmgi_multigrid *mg, const cmg_report *r, int indefinite, ch
     text[0] = '\0';
     if (r->outcome == CMG_LEAST_SQUARES ||
         (cmg_outcome_converged(r->outcome) && !within_atol && r->removed > REMOVED * r->rhs_norm)) {
-        range_hint(r, text);
+        SAY("%.3g %% of b lies outside the range of A: there is no solution; x solves the "
+            "least-squares problem%s",
+            100 * (r->removed / r->rhs_norm),
+            r->outcome == CMG_LEAST_SQUARES
+                ? " (option least-squares, or a null space given as exact, asks for it)"
+                : "");
         return CMG_OK;
     }
     if (cmg_outcome_converged(r->outcome)) {

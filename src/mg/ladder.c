@@ -82,17 +82,6 @@ static bool takes_symmetry(const cmgi_multigrid *mg)
     return method != CMG_KRYLOV_FGMRES && method != CMG_KRYLOV_BICGSTAB;
 }
 
-/* CG has seen a direction that shows that A, or a cycle that follows A, is not definite; or it goes
- * badly with values that were not looked at. */
-static bool wants_method(const cmgi_ladder *ladder, const cmgi_multigrid *mg, cmg_outcome why)
-{
-    const bool seen = why == CMG_BREAKDOWN || mg->unseen ||
-                      (why == CMG_INDEFINITE_PRECONDITIONER &&
-                       (ladder->automatic || ladder->used[CMGI_RUNG_SMOOTHER]));
-    return seen && !ladder->used[CMGI_RUNG_METHOD] && mg->options.krylov == CMG_KRYLOV_AUTO &&
-           takes_symmetry(mg);
-}
-
 /* Levels come with the hierarchy, or Jacobi was to do without, and A alone gives others. */
 static bool has_other_levels(const cmgi_ladder *ladder, const cmgi_multigrid *mg)
 {
@@ -103,23 +92,18 @@ static bool has_other_levels(const cmgi_ladder *ladder, const cmgi_multigrid *mg
 }
 
 /*
- * Levels that the matrix contradicts: unknowns coupled along lines, with which no point smoother
- * and no P across the lines goes, or coefficients that coarse cells cut through.
+ * Levels may misfit, which the matrix shows: unknowns coupled along lines, with which no point
+ * smoother and no P across the lines goes, or coefficients that coarse cells cut through.
  */
-static bool levels_misfit(const cmgi_multigrid *mg)
-{
-    const cmgi_smoother *smoother = &mg->levels.level[0].smoother;
-    const bool lines = strcmp(smoother->chosen, "chebyshev4") == 0 && smoother->stages > 2;
-    return (lines || mg->completion.misfits > 0) && cmgi_multigrid_scalar(mg);
-}
-
 static cmgi_rung steady_rung(const cmgi_ladder *ladder, const cmgi_multigrid *mg)
 {
-    const bool polynomial = strcmp(mg->levels.level[0].smoother.chosen, "chebyshev4") == 0;
+    const cmgi_smoother *smoother = &mg->levels.level[0].smoother;
+    const bool polynomial = strcmp(smoother->chosen, "chebyshev4") == 0;
     const bool degree = ladder->automatic && !ladder->used[CMGI_RUNG_DEGREE] && polynomial;
-    return has_other_levels(ladder, mg) && levels_misfit(mg) ? CMGI_RUNG_LEVELS
-           : degree && takes_symmetry(mg)                    ? CMGI_RUNG_DEGREE
-                                                             : CMGI_RUNG_NONE;
+    const bool misfit = (polynomial && smoother->stages > 2) || mg->completion.misfits > 0;
+    return misfit && has_other_levels(ladder, mg) && cmgi_multigrid_scalar(mg) ? CMGI_RUNG_LEVELS
+           : degree && takes_symmetry(mg)                                      ? CMGI_RUNG_DEGREE
+                                                                               : CMGI_RUNG_NONE;
 }
 
 cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
@@ -142,7 +126,12 @@ cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
     if (end->steady) {
         return steady_rung(ladder, mg);
     }
-    if (wants_method(ladder, mg, why)) {
+    const bool seen = /* that A, or its cycle, is not definite; or values were not looked at */
+        why == CMG_BREAKDOWN || mg->unseen ||
+        (why == CMG_INDEFINITE_PRECONDITIONER &&
+         (ladder->automatic || ladder->used[CMGI_RUNG_SMOOTHER]));
+    if (seen && !ladder->used[CMGI_RUNG_METHOD] && mg->options.krylov == CMG_KRYLOV_AUTO &&
+        takes_symmetry(mg)) {
         return CMGI_RUNG_METHOD;
     }
     if (smoother && why != CMG_NOT_A_NUMBER && why != CMG_BREAKDOWN) {
@@ -289,13 +278,11 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
     const bool crowded = status == CMG_ERR_MEMORY && mg->divided == NULL;
     if (status == CMG_OK || crowded) {
         drop(&before, levels);
-    }
-    if (crowded) { /* not beside the one before: then in its place */
-        drop(mg, levels);
+        if (status == CMG_OK) {
+            return CMG_OK;
+        }
+        drop(mg, levels); /* not beside the one before: then in its place */
         return build(mg, levels);
-    }
-    if (status == CMG_OK) {
-        return CMG_OK;
     }
     drop(mg, levels);
     *mg = before;

@@ -123,15 +123,6 @@ static cmg_status place_transpose(cmg_context *ctx, const cmgi_resident *P, cmgi
     return cmgi_level_place_there(ctx, R, ask, level, M);
 }
 
-static cmg_status divided_transfer(cmg_context *ctx, int l, const cmgi_divided *levels,
-                                   const cmgi_request ask[2], cmgi_level *fine, cmgi_level *coarse)
-{
-    const cmgi_divided_functions *by = cmgi_divided_by(ctx);
-    CMGI_TRY(by->matrix(levels, l, CMG_ROLE_P, ask[0].use, &ask[0].options, &fine->P));
-    CMGI_TRY(by->matrix(levels, l, CMG_ROLE_R, ask[1].use, &ask[1].options, &fine->R));
-    return l + 1 == levels->count ? by->dirichlet(levels, &coarse->dirichlet) : CMG_OK;
-}
-
 /* The Dirichlet rows of a level as they are now, from those above (NULL on level 0). */
 static cmg_status find_dirichlet(cmg_hierarchy *h, int l, const cmgi_level_options *options,
                                  cmgi_dirichlet *above, cmgi_dirichlet *d)
@@ -279,8 +270,12 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, int l, const cmgi_level_options
 {
     const cmgi_request ask[2] = {request_of(options, l, CMG_ROLE_P),
                                  request_of(options, l, CMG_ROLE_R)};
-    if (cmgi_is_divided(options->divided, l)) {
-        return divided_transfer(h->ctx, l, options->divided, ask, fine, coarse);
+    const cmgi_divided *divided = options->divided;
+    if (cmgi_is_divided(divided, l)) {
+        const cmgi_divided_functions *by = cmgi_divided_by(h->ctx);
+        CMGI_TRY(by->matrix(divided, l, CMG_ROLE_P, ask[0].use, &ask[0].options, &fine->P));
+        CMGI_TRY(by->matrix(divided, l, CMG_ROLE_R, ask[1].use, &ask[1].options, &fine->R));
+        return l + 1 == divided->count ? by->dirichlet(divided, &coarse->dirichlet) : CMG_OK;
     }
     CMGI_TRY(find_dirichlet(h, l + 1, options, &fine->dirichlet, &coarse->dirichlet));
     if (cmgi_hierarchy_kinds(h, l, CMG_ROLE_P) != NULL ||
@@ -340,19 +335,6 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, int l, const cmgi_level_options
     return status;
 }
 
-/* omega D^-1 on the host, as the cycle has it. */
-static cmg_status read_damped_inverse(cmg_context *ctx, const cmgi_smoother *s, double *scale)
-{
-    const cmg_matrix *D = s->factor[0];
-    cmgi_scoped_by(cmg_vector_destroy) cmg_vector *d = NULL;
-    CMGI_TRY(cmg_vector_wrap(ctx, D->rows, D->options.precision, D->values, &d));
-    CMGI_TRY(cmg_vector_get(d, scale));
-    for (cmg_size i = 0; i < D->rows; ++i) {
-        scale[i] *= s->omega[0];
-    }
-    return CMG_OK;
-}
-
 /* The product from the restriction that is kept, into the level. */
 static cmg_status fuse(cmg_context *ctx, const cmg_csr *A, bool smooths, const cmgi_request *ask,
                        cmgi_level *fine, const cmgi_level *coarse)
@@ -362,9 +344,15 @@ static cmg_status fuse(cmg_context *ctx, const cmg_csr *A, bool smooths, const c
     cmgi_scoped_csr product = {0};
     cmgi_scoped double *scale = NULL;
     bool fits = false;
-    if (smooths) {
+    if (smooths) { /* omega D^-1 on the host, as the cycle has it */
+        const cmg_matrix *D = fine->smoother.factor[0];
+        cmgi_scoped_by(cmg_vector_destroy) cmg_vector *d = NULL;
         CMGI_TRY(cmgi_alloc(ctx, fine->rows, sizeof *scale, &scale));
-        CMGI_TRY(read_damped_inverse(ctx, &fine->smoother, scale));
+        CMGI_TRY(cmg_vector_wrap(ctx, D->rows, D->options.precision, D->values, &d));
+        CMGI_TRY(cmg_vector_get(d, scale));
+        for (cmg_size i = 0; i < D->rows; ++i) {
+            scale[i] *= fine->smoother.omega[0];
+        }
     }
     CMGI_TRY(cmgi_restriction_fold(ctx, R, A, scale, &product, &fits));
     /* R S replaces A, R and the diagonal; R A replaces A, whose vector it saves */

@@ -25,24 +25,18 @@ static bool find(const cmg_hierarchy *h, int level, cmg_role role, cmgi_matrix_s
     return there != NULL || M != NULL;
 }
 
-/* Of P^T on the device, which is made and gone again. */
-static cmg_status transposed_there(cmg_context *ctx, const cmgi_resident *P, cmgi_row_statistics *s)
-{
-    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
-    cmgi_resident R = {0};
-    CMGI_RELEASED(cmgi_resident_free, ctx, &R);
-    CMGI_TRY(on->transpose(ctx, &P->csr, P->rows.nnz, &R.csr));
-    CMGI_TRY(on->rows(ctx, &R.csr, &R));
-    CMGI_PASS_ON(&R.rows, s);
-    return CMG_OK;
-}
-
 static cmg_status take_statistics(cmg_context *ctx, const cmgi_matrix_source *from, bool transposed,
                                   cmgi_row_statistics *s)
 {
     const cmgi_resident *there = from->there;
-    if (there != NULL && transposed) {
-        return transposed_there(ctx, there, s);
+    if (there != NULL && transposed) { /* of P^T, which is made and gone again */
+        const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
+        cmgi_resident R = {0};
+        CMGI_RELEASED(cmgi_resident_free, ctx, &R);
+        CMGI_TRY(on->transpose(ctx, &there->csr, there->rows.nnz, &R.csr));
+        CMGI_TRY(on->rows(ctx, &R.csr, &R));
+        CMGI_PASS_ON(&R.rows, s);
+        return CMG_OK;
     }
     if (there != NULL) {
         *s = there->rows;

@@ -271,17 +271,6 @@ static bool may_move(const cmg_matrix *A)
     return A != NULL && A->format->update != NULL;
 }
 
-/* What was recorded goes on with new values in the same places. */
-static bool stays_recorded(const cmgi_multigrid *mg)
-{
-    bool same = mg->levels.nullspace.count == 0 && !may_move(mg->levels.A);
-    for (int l = 0; l < mg->levels.count; ++l) {
-        const cmgi_level *level = &mg->levels.level[l];
-        same = same && !may_move(level->A) && !may_move(level->P) && !may_move(level->R);
-    }
-    return same;
-}
-
 /* *kept: the cycles, whose dampings are as they were. */
 static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
 {
@@ -304,20 +293,6 @@ static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
     return cmgi_setup_cycles(mg, wants_semi(mg));
 }
 
-/* Semi-iteration on the interval of the new values; CG where there is none. */
-static cmg_status renew_interval(cmgi_multigrid *mg)
-{
-    const cmg_krylov now = mg->krylov->options.method;
-    if (!wants_semi(mg) || (now != CMG_KRYLOV_SEMI && now != CMG_KRYLOV_CG)) {
-        return CMG_OK;
-    }
-    CMGI_TRY(find_interval(mg));
-    const cmg_krylov method = mg->interval.low > 0 ? CMG_KRYLOV_SEMI : CMG_KRYLOV_CG;
-    mg->krylov->options.low = mg->interval.low;
-    mg->krylov->options.high = mg->interval.high;
-    return method != now ? cmgi_multigrid_take_method(mg, method) : CMG_OK;
-}
-
 cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
 {
     bool kept = false;
@@ -332,11 +307,24 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
     if (status != CMG_OK) { /* the cycle refers to matrices that were replaced */
         drop_cycles(mg);
     }
-    if (status != CMG_OK || !kept || !stays_recorded(mg)) {
+    bool stays = /* what was recorded goes on with new values in the same places */
+        status == CMG_OK && kept && mg->levels.nullspace.count == 0 && !may_move(mg->levels.A);
+    for (int l = 0; stays && l < mg->levels.count; ++l) {
+        const cmgi_level *level = &mg->levels.level[l];
+        stays = !may_move(level->A) && !may_move(level->P) && !may_move(level->R);
+    }
+    if (!stays) {
         cmgi_krylov_drop_graphs(mg->krylov);
         cmgi_cycle_drop_graph(mg->cycle);
     }
-    CMGI_TRY(status == CMG_OK ? renew_interval(mg) : CMG_OK);
+    const cmg_krylov now = mg->krylov->options.method;
+    if (status == CMG_OK && wants_semi(mg) && (now == CMG_KRYLOV_SEMI || now == CMG_KRYLOV_CG)) {
+        CMGI_TRY(find_interval(mg)); /* of the new values; CG where there is none */
+        const cmg_krylov method = mg->interval.low > 0 ? CMG_KRYLOV_SEMI : CMG_KRYLOV_CG;
+        mg->krylov->options.low = mg->interval.low;
+        mg->krylov->options.high = mg->interval.high;
+        CMGI_TRY(method != now ? cmgi_multigrid_take_method(mg, method) : CMG_OK);
+    }
     mg->ready = status == CMG_OK;
     mg->unseen = true;
     return status;

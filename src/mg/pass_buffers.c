@@ -7,6 +7,8 @@
  */
 #include "mg/cycle.h"
 
+#include <string.h>
+
 size_t cmgi_value_bytes(const cmgi_cycle *cycle, const cmgi_value *value)
 {
     return (size_t)value->n * (size_t)cycle->columns * cmgi_precision_bytes(value->precision);
@@ -36,20 +38,6 @@ static int choose_buffer(cmgi_cycle *cycle, const bool *taken, bool share, size_
         cycle->buffer_bytes[best] = bytes;
     }
     return best;
-}
-
-/* Step after which no one reads the value. */
-static int last_reader(const cmgi_cycle *cycle, int value)
-{
-    int last = CMGI_NONE;
-    int end = 0; /* of a chain */
-    for (int s = 0; s < cycle->nsteps; ++s) {
-        end = s + cycle->steps[s].chain - 1 > end ? s + cycle->steps[s].chain - 1 : end;
-        if (cmgi_step_reads(&cycle->steps[s], value)) {
-            last = s < end ? end : s;
-        }
-    }
-    return last;
 }
 
 static void release(const cmgi_cycle *cycle, bool *taken, const int *last, int value, int step)
@@ -96,13 +84,21 @@ static void assign(cmgi_cycle *cycle, const int *last, bool *taken, bool share)
 cmg_status cmgi_pass_buffers(cmgi_cycle *cycle, bool share)
 {
     cmg_context *ctx = cycle->ctx;
-    CMGI_SCOPED(ctx, cycle->nvalues, int, last);
+    CMGI_SCOPED(ctx, cycle->nvalues, int, last); /* step after which no one reads the value */
     CMGI_SCOPED_ZERO(ctx, cycle->nvalues, bool, taken);
     CMGI_TRY(
         cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffer_bytes, &cycle->buffer_bytes));
     CMGI_TRY(cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffers, &cycle->buffers));
-    for (int v = 0; v < cycle->nvalues; ++v) {
-        last[v] = last_reader(cycle, v);
+    memset(last, CMGI_NONE, (size_t)cycle->nvalues * sizeof *last);
+    for (int s = 0, end = 0; s < cycle->nsteps; ++s) { /* end: of a chain */
+        const cmgi_step *step = &cycle->steps[s];
+        const int read[] = {step->in, step->b, step->c, step->e};
+        end = s + step->chain - 1 > end ? s + step->chain - 1 : end;
+        for (int k = 0; k < 4; ++k) {
+            if (read[k] != CMGI_NONE) {
+                last[read[k]] = s < end ? end : s;
+            }
+        }
     }
     assign(cycle, last, taken, share);
     for (int k = 0; k < cycle->nbuffers; ++k) {

@@ -102,14 +102,6 @@ void cmgi_pass_chain(cmgi_cycle *cycle)
     }
 }
 
-/* Whether somebody reads the result of step s but the next step. */
-static bool is_kept(const cmgi_cycle *cycle, int s)
-{
-    const int value = cycle->steps[s].out;
-    return value == cycle->output ||
-           cmgi_cycle_readers(cycle, value) > cmgi_step_reads(&cycle->steps[s + 1], value);
-}
-
 /* The ring of a chain's part, in values. */
 static cmg_size ring_of(const cmgi_cycle *cycle, int first, cmgi_chain *chain)
 {
@@ -129,7 +121,10 @@ cmg_status cmgi_chain_reserve(cmgi_cycle *cycle)
             const cmg_size ring = ring_of(cycle, s, &chain);
             most = ring > most ? ring : most;
             for (int k = s; k < s + cycle->steps[s].chain - 1; ++k) {
-                cycle->steps[k].passed = !is_kept(cycle, k);
+                const int value = cycle->steps[k].out; /* nobody else may read it */
+                cycle->steps[k].passed =
+                    value != cycle->output && cmgi_cycle_readers(cycle, value) <=
+                                                  cmgi_step_reads(&cycle->steps[k + 1], value);
             }
         }
     }

@@ -15,26 +15,6 @@
  */
 #include "mg/cycle.h"
 
-/* Place behind the step that makes the value; 0 for the input. */
-static int made_at(const cmgi_step *steps, int count, int value)
-{
-    int at = count;
-    while (at > 0 && !(steps[at - 1].kind != CMGI_STEP_START &&
-                       (steps[at - 1].out == value || steps[at - 1].also == value))) {
-        --at;
-    }
-    return at;
-}
-
-static void insert(cmgi_step *steps, int *count, int at, cmgi_step step)
-{
-    for (int s = *count; s > at; --s) {
-        steps[s] = steps[s - 1];
-    }
-    steps[at] = step;
-    ++*count;
-}
-
 static cmgi_step part_of(const cmgi_step *step, cmgi_step_kind kind)
 {
     cmgi_step part = *step;
@@ -127,8 +107,14 @@ cmg_status cmgi_pass_exchange(cmgi_cycle *cycle, const cmgi_level *levels)
         }
         const cmgi_talk talk = step->kind == CMGI_STEP_PRODUCT ? cmgi_matrix_talk(step->A)
                                                                : (cmgi_talk){.exchanges = false};
-        if (talk.exchanges) {
-            insert(made, &count, made_at(made, count, step->in), start_of(step));
+        if (talk.exchanges) { /* behind the step that makes the vector */
+            int at = count++;
+            for (; at > 0 && (made[at - 1].kind == CMGI_STEP_START ||
+                              (made[at - 1].out != step->in && made[at - 1].also != step->in));
+                 --at) {
+                made[at] = made[at - 1];
+            }
+            made[at] = start_of(step);
         }
         made[count++] = part_of(step, talk.exchanges || talk.gathers ? CMGI_STEP_ROWS : step->kind);
         if (talk.exchanges) {

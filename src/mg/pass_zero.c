@@ -17,18 +17,6 @@ static int resolve(const int *alias, int value)
     return value;
 }
 
-/* Drops steps whose result is not read, last to first so that chains go at once. */
-static void drop_unread(cmgi_cycle *cycle)
-{
-    for (int s = cycle->nsteps - 1; s >= 0; --s) {
-        cmgi_step *step = &cycle->steps[s];
-        if (step->out != cycle->output && cmgi_cycle_readers(cycle, step->out) == 0) {
-            *step = cmgi_step_none();
-        }
-    }
-    cmgi_cycle_compact(cycle);
-}
-
 cmg_status cmgi_pass_zero(cmgi_cycle *cycle)
 {
     CMGI_SCOPED(cycle->ctx, cycle->nvalues, int, alias);
@@ -55,6 +43,12 @@ cmg_status cmgi_pass_zero(cmgi_cycle *cycle)
         }
     }
     cycle->output = resolve(alias, cycle->output);
-    drop_unread(cycle);
+    for (int s = cycle->nsteps - 1; s >= 0; --s) { /* last to first, so that chains go at once */
+        cmgi_step *step = &cycle->steps[s];
+        if (step->out != cycle->output && cmgi_cycle_readers(cycle, step->out) == 0) {
+            *step = cmgi_step_none();
+        }
+    }
+    cmgi_cycle_compact(cycle);
     return CMG_OK;
 }

@@ -9,43 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-static cmg_status check_arguments(const cmg_hierarchy *h, int level, const char *smoother,
-                                  const char *save_as)
-{
-    cmg_context *ctx = h->ctx;
-    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG,
-               "smooth: level %d is not in 0 .. %d", level, h->levels - 1);
-    CMGI_CHECK(ctx, smoother != NULL, CMG_ERR_ARG, "smooth: the smoother's name is NULL");
-    CMGI_CHECK(ctx,
-               save_as != NULL && save_as[0] != '\0' && strlen(save_as) < CMGI_MAX_NAME &&
-                   strpbrk(save_as, "/:") == NULL,
-               CMG_ERR_ARG, "smooth: \"%s\" is not a name of 1 .. %d characters without / and :",
-               save_as != NULL ? save_as : "NULL", CMGI_MAX_NAME - 1);
-    return CMG_OK;
-}
-
-static void measure_size(const cmgi_smoother_factors *M, cmg_smoother_info *info)
-{
-    for (int f = 0; f < M->factors; ++f) {
-        const cmgi_csr *F = &M->factor[f];
-        const cmg_size nnz = F->indptr[F->rows];
-        info->nnz += nnz;
-        info->bytes += (size_t)(F->rows + 1) * sizeof *F->indptr +
-                       (size_t)nnz * (sizeof *F->indices + sizeof *F->values);
-    }
-    info->factors = M->factors;
-}
-
-/* Damping belongs to the matrix that is kept: the last factor takes it. */
-static void multiply_in(cmgi_smoother_factors *M)
-{
-    cmgi_csr *last = &M->factor[M->factors - 1];
-    for (cmg_size k = 0; k < last->indptr[last->rows] && M->stage[0] != 1; ++k) {
-        last->values[k] *= M->stage[0];
-    }
-    M->stage[0] = 1;
-}
-
 enum { SAMPLES = 8 };
 
 /* |g - M A g|^2; x and y are work vectors. */
@@ -108,12 +71,22 @@ static cmg_status make(cmg_hierarchy *h, int level, const char *smoother, cmgi_s
         smoother, M->stages);
     const double seconds = cmgi_seconds() - begin;
     const double omega = M->stage[0];
-    multiply_in(M);
+    cmgi_csr *last = &M->factor[M->factors - 1]; /* damping belongs to the matrix that is kept */
+    for (cmg_size k = 0; k < last->indptr[last->rows] && omega != 1; ++k) {
+        last->values[k] *= omega;
+    }
+    M->stage[0] = 1;
     if (info == NULL) {
         return CMG_OK;
     }
-    *info = (cmg_smoother_info){.seconds = seconds, .omega = omega};
-    measure_size(M, info);
+    *info = (cmg_smoother_info){.seconds = seconds, .omega = omega, .factors = M->factors};
+    for (int f = 0; f < M->factors; ++f) {
+        const cmgi_csr *F = &M->factor[f];
+        const cmg_size nnz = F->indptr[F->rows];
+        info->nnz += nnz;
+        info->bytes += (size_t)(F->rows + 1) * sizeof *F->indptr +
+                       (size_t)nnz * (sizeof *F->indices + sizeof *F->values);
+    }
     CMGI_TRY(find_quality(ctx, &source.A, M, &info->quality));
     CMGI_TRY(cmgi_spectrum_estimate(&source, M->factor, M->factors, CMGI_LANCZOS_STEPS, &spectrum));
     info->lambda_max = spectrum.largest;
@@ -124,9 +97,16 @@ cmg_status cmg_hierarchy_smooth(cmg_hierarchy *h, int level, const char *smoothe
                                 const char *save_as, cmg_smoother_info *info)
 {
     CMGI_GIVEN(h);
-    CMGI_TRY(check_arguments(h, level, smoother, save_as));
-    CMGI_TRY(cmgi_sized_check(h->ctx, "cmg_smoother_info", info, sizeof *info));
     cmg_context *ctx = h->ctx;
+    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG,
+               "smooth: level %d is not in 0 .. %d", level, h->levels - 1);
+    CMGI_CHECK(ctx, smoother != NULL, CMG_ERR_ARG, "smooth: the smoother's name is NULL");
+    CMGI_CHECK(ctx,
+               save_as != NULL && save_as[0] != '\0' && strlen(save_as) < CMGI_MAX_NAME &&
+                   strpbrk(save_as, "/:") == NULL,
+               CMG_ERR_ARG, "smooth: \"%s\" is not a name of 1 .. %d characters without / and :",
+               save_as != NULL ? save_as : "NULL", CMGI_MAX_NAME - 1);
+    CMGI_TRY(cmgi_sized_check(ctx, "cmg_smoother_info", info, sizeof *info));
     cmg_smoother_info made;
     CMGI_SCOPED_ZERO(ctx, 1, cmgi_smoother_factors, M);
     CMGI_RELEASED(cmgi_smoother_factors_clear, ctx, M);

@@ -35,23 +35,6 @@ static cmg_status predict_matrix(prediction *p, const cmgi_csr *A, int rows, int
     return cmgi_compression_predict(ctx, &look, info);
 }
 
-static cmg_status predict_level(prediction *p, int l, cmg_level_prediction *out)
-{
-    const cmgi_stored_level *level = &p->h->level[l];
-    memset(out, 0, sizeof *out);
-    CMGI_TRY(predict_matrix(p, &level->A, l, l, &out->A));
-    if (level->P.indptr == NULL) {
-        return CMG_OK;
-    }
-    CMGI_TRY(predict_matrix(p, &level->P, l, l + 1, &out->P));
-    if (level->R.indptr != NULL) {
-        return predict_matrix(p, &level->R, l + 1, l, &out->R);
-    }
-    cmgi_scoped_csr R = {0};
-    CMGI_TRY(cmgi_csr_transpose(p->h->ctx, &level->P.view, &R));
-    return predict_matrix(p, &R, l + 1, l, &out->R);
-}
-
 cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed,
                                  const cmg_matrix_options *options, cmg_size rows,
                                  cmg_level_prediction *levels)
@@ -76,7 +59,20 @@ cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numbering, uint
         cmgi_free(h->ctx, cmgi_pass_on(&order[l]));
     }
     for (int l = 0; l < h->levels; ++l) {
-        CMGI_TRY(predict_level(&p, l, &levels[l]));
+        const cmgi_stored_level *level = &h->level[l];
+        const cmgi_csr *R = &level->R;
+        cmgi_scoped_csr transposed = {0};
+        memset(&levels[l], 0, sizeof levels[l]);
+        CMGI_TRY(predict_matrix(&p, &level->A, l, l, &levels[l].A));
+        if (level->P.indptr == NULL) {
+            continue;
+        }
+        if (R->indptr == NULL) {
+            CMGI_TRY(cmgi_csr_transpose(h->ctx, &level->P.view, &transposed));
+            R = &transposed;
+        }
+        CMGI_TRY(predict_matrix(&p, &level->P, l, l + 1, &levels[l].P));
+        CMGI_TRY(predict_matrix(&p, R, l + 1, l, &levels[l].R));
     }
     return CMG_OK;
 }

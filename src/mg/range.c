@@ -77,20 +77,6 @@ cmg_status cmgi_project(cmg_context *ctx, const cmgi_projection *P, double *v)
     return CMG_OK;
 }
 
-/* The same, and ||Q^T v|| before it. */
-static cmg_status project_measured(cmg_context *ctx, const cmgi_projection *P, double *v,
-                                   double *removed)
-{
-    double scalars[CMGI_NULL_VECTORS + 1] = {0};
-    *removed = 0;
-    CMGI_TRY(cmgi_project(ctx, P, v));
-    CMGI_TRY(cmgi_to_host(ctx, scalars, P->scalars, (size_t)(P->count + 1) * sizeof *scalars));
-    for (int k = 1; k <= P->count; ++k) {
-        *removed = hypot(*removed, scalars[k]);
-    }
-    return cmgi_project(ctx, P, v); /* twice: what rounding left of a large part */
-}
-
 cmg_status cmgi_range_enter(cmgi_multigrid *mg, const double *b, double *rest, double *x,
                             double *removed)
 {
@@ -98,9 +84,16 @@ cmg_status cmgi_range_enter(cmgi_multigrid *mg, const double *b, double *rest, d
     const cmgi_backend *on = ctx->backend;
     const cmgi_projection *P = &mg->levels.nullspace;
     double *d = mg->krylov->work[0];
+    double scalars[CMGI_NULL_VECTORS + 1] = {0};
     double left = 0;
+    *removed = 0; /* ||Q^T b|| */
     CMGI_TRY(on->convert(ctx, P->n, CMG_FP64, b, CMG_FP64, rest));
-    CMGI_TRY(project_measured(ctx, P, rest, removed));
+    CMGI_TRY(cmgi_project(ctx, P, rest));
+    CMGI_TRY(cmgi_to_host(ctx, scalars, P->scalars, (size_t)(P->count + 1) * sizeof *scalars));
+    for (int k = 1; k <= P->count; ++k) {
+        *removed = hypot(*removed, scalars[k]);
+    }
+    CMGI_TRY(cmgi_project(ctx, P, rest)); /* twice: what rounding left of a large part */
     CMGI_TRY(cmgi_project(ctx, P, x));
     const double scale = cmgi_to_one(*removed);
     CMGI_TRY(on->axpby(ctx, CMG_FP64, P->n, scale, rest, 0.0, d));
@@ -110,35 +103,28 @@ cmg_status cmgi_range_enter(cmgi_multigrid *mg, const double *b, double *rest, d
                : CMG_OK;
 }
 
-/* ||b - A x|| and ||P (b - A x)||, of a scaled residual. */
-static cmg_status measure(cmgi_multigrid *mg, const double *b, const double *x, cmg_report *r)
-{
-    cmg_context *ctx = mg->ctx;
-    cmgi_krylov *k = mg->krylov;
-    double *d = k->work[0];
-    double within = 0;
-    const double scale = cmgi_to_one(r->rhs_norm);
-    CMGI_TRY(k->system.residual(k->system.user, b, x, d));
-    CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, k->system.n, scale, d, 0.0, d));
-    CMGI_TRY(cmgi_krylov_norm(k, d, &r->residual));
-    CMGI_TRY(cmgi_project(ctx, &mg->levels.nullspace, d));
-    CMGI_TRY(cmgi_krylov_norm(k, d, &within));
-    r->residual /= scale;
-    r->relative_residual = cmgi_krylov_relative(r->residual, r->rhs_norm);
-    r->range_residual = cmgi_krylov_relative(within / scale, r->rhs_norm);
-    return CMG_OK;
-}
-
 cmg_status cmgi_range_judge(cmgi_multigrid *mg, const double *b, double *x, double *norms,
                             cmg_report *report)
 {
     const cmgi_projection *P = &mg->levels.nullspace;
+    cmgi_krylov *k = mg->krylov;
+    double *d = k->work[0];
+    double within = 0;
     CMGI_TRY(cmgi_project(mg->ctx, P, x));
     report->rhs_norm = hypot(report->rhs_norm, report->removed);
     for (int i = 0; i <= report->iterations; ++i) {
         norms[i] = hypot(norms[i], report->removed);
     }
-    CMGI_TRY(measure(mg, b, x, report));
+    const double scale =
+        cmgi_to_one(report->rhs_norm); /* of the residual, whole and in the range */
+    CMGI_TRY(k->system.residual(k->system.user, b, x, d));
+    CMGI_TRY(mg->ctx->backend->axpby(mg->ctx, CMG_FP64, k->system.n, scale, d, 0.0, d));
+    CMGI_TRY(cmgi_krylov_norm(k, d, &report->residual));
+    CMGI_TRY(cmgi_project(mg->ctx, P, d));
+    CMGI_TRY(cmgi_krylov_norm(k, d, &within));
+    report->residual /= scale;
+    report->relative_residual = cmgi_krylov_relative(report->residual, report->rhs_norm);
+    report->range_residual = cmgi_krylov_relative(within / scale, report->rhs_norm);
     const double rounding = ROUNDINGS * (double)P->total * DBL_EPSILON * report->rhs_norm;
     if (cmg_outcome_converged(report->outcome) && !P->exact && !mg->options.least_squares &&
         report->removed > rounding) { /* it has no solution */

@@ -97,21 +97,6 @@ static cmg_status begin(cmg_solver *s, bool renumbers)
     return status == CMG_ERR_MEMORY ? CMG_OK : status;
 }
 
-/* Rows that repeat, of what is on the device to stay: P and R serve R A P alone. */
-static cmg_status find_repeats(cmg_hierarchy *h, const cmg_solver_options *o)
-{
-    for (int l = 0; l < h->levels && o->matrix.keep_map; ++l) {
-        cmgi_stored_level *level = &h->level[l];
-        cmgi_csr *const M[] = {&level->A, &level->P, &level->R};
-        const bool forms = l + 1 < h->levels && (o->galerkin == CMG_GALERKIN_ALWAYS ||
-                                                 !cmgi_csr_given(&h->level[l + 1].A));
-        for (int k = 0; k < (forms ? 3 : 1); ++k) {
-            CMGI_TRY(M[k]->there != NULL ? cmgi_repeats_find(h->ctx, M[k]->there) : CMG_OK);
-        }
-    }
-    return CMG_OK;
-}
-
 /* What one process does before levels are built: matrices to the device, checks, the numbering. */
 static cmg_status prepare(cmg_solver *s, const cmg_solver_options *own, double *lap)
 {
@@ -123,7 +108,15 @@ static cmg_status prepare(cmg_solver *s, const cmg_solver_options *own, double *
     CMGI_TRY(begin(s, renumbers));
     *lap = cmgi_seconds();
     CMGI_TRY(cmgi_hierarchy_ensure_checked(h, true));
-    CMGI_TRY(find_repeats(h, own));
+    for (int l = 0; l < h->levels && own->matrix.keep_map; ++l) { /* rows that repeat, to stay */
+        cmgi_stored_level *level = &h->level[l];
+        cmgi_csr *const M[] = {&level->A, &level->P, &level->R};
+        const bool forms = l + 1 < h->levels && (own->galerkin == CMG_GALERKIN_ALWAYS ||
+                                                 !cmgi_csr_given(&h->level[l + 1].A));
+        for (int k = 0; k < (forms ? 3 : 1); ++k) { /* P and R serve R A P alone */
+            CMGI_TRY(M[k]->there != NULL ? cmgi_repeats_find(h->ctx, M[k]->there) : CMG_OK);
+        }
+    }
     cmgi_setup_lap(&s->mg.levels, CMG_SETUP_CHECK, lap);
     if (!renumbers) {
         return CMG_OK;
@@ -157,18 +150,6 @@ static cmg_status complete(cmgi_multigrid *mg)
     return cmgi_memory_check(cmgi_multigrid_hierarchy(mg), &mg->options, &mg->schedule, mg->begun);
 }
 
-/* The same, without what was sent for the set-up alone where that is in the way. */
-static cmg_status complete_staged(cmgi_multigrid *mg)
-{
-    const cmg_status status = complete(mg);
-    const cmgi_resident *A = cmgi_hierarchy_there(mg->h, 0, CMG_ROLE_A);
-    if (status != CMG_ERR_MEMORY || A == NULL || !A->staged) {
-        return status;
-    }
-    stay(mg);
-    return complete(mg);
-}
-
 /* All that a solver has, from `start` on. */
 static cmg_status set_up(cmg_solver *made, const cmg_solver_options *own, double start)
 {
@@ -177,7 +158,13 @@ static cmg_status set_up(cmg_solver *made, const cmg_solver_options *own, double
     CMGI_TRY(take_options(made, own));
     CMGI_TRY(ctx->group == NULL ? prepare(made, own, &lap) : CMG_OK);
     const long long waits = ctx->waits;
-    CMGI_TRY(complete_staged(&made->mg));
+    cmg_status status = complete(&made->mg);
+    const cmgi_resident *A = cmgi_hierarchy_there(made->mg.h, 0, CMG_ROLE_A);
+    if (status == CMG_ERR_MEMORY && A != NULL && A->staged) {
+        stay(&made->mg); /* what was sent for the set-up alone is in the way */
+        status = complete(&made->mg);
+    }
+    CMGI_TRY(status);
     cmgi_log(ctx, CMG_LOG_DEBUG, "set-up: completion, %.3g ms, %lld waits",
              1e3 * (cmgi_seconds() - lap), ctx->waits - waits);
     cmgi_setup_lap(&made->mg.levels, CMG_SETUP_COMPLETE, &lap);
@@ -280,19 +267,6 @@ static cmg_status take_columns(cmg_solver *s, int k)
     return cmgi_columns_take(&s->mg, k, s->columns);
 }
 
-/* The guess, or 0 in its place. */
-static cmg_status take_guess(cmg_solver *s, cmg_vector *x, bool zero, double **own)
-{
-    s->fallback.zero = zero && x->columns == 1;
-    s->fallback.stopped = false;
-    if (!zero) {
-        return cmgi_edge_in(&s->edge, x, 1, own);
-    }
-    CMGI_TRY(cmgi_edge_room(&s->edge, x, own));
-    return s->fallback.zero ? CMG_OK /* the first pass of the iteration puts it there */
-                            : s->ctx->backend->fill(s->ctx, CMG_FP64, x->n * x->columns, 0.0, *own);
-}
-
 static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, bool zero,
                         cmg_report *report)
 {
@@ -312,7 +286,12 @@ static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, bool 
     s->report.history = NULL;
     CMGI_TRY(b->columns > 1 ? take_columns(s, b->columns) : CMG_OK);
     CMGI_TRY(cmgi_edge_in(&s->edge, b, 0, &own[0]));
-    CMGI_TRY(take_guess(s, x, zero, &own[1]));
+    s->fallback.zero = zero && b->columns == 1;
+    s->fallback.stopped = false;
+    CMGI_TRY(zero ? cmgi_edge_room(&s->edge, x, &own[1]) : cmgi_edge_in(&s->edge, x, 1, &own[1]));
+    if (zero && b->columns > 1) { /* else the first pass of the iteration puts it there */
+        CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, x->n * x->columns, 0.0, own[1]));
+    }
     s->several = b->columns > 1;
     CMGI_TRY(s->several
                  ? cmgi_columns_solve(&s->fallback, &s->mg, s->columns, own[0], own[1], &s->report)
@@ -400,21 +379,10 @@ cmg_status cmg_solver_column(const cmg_solver *s, int column, cmg_report *report
 
 /* Iterations of others may rely on a cycle that is symmetric to rounding in fp64: where nobody has
  * asked for less, it becomes one. */
-static cmg_status widen(cmg_solver *s)
+static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z)
 {
     const cmgi_ending end = {.outcome = CMG_CONVERGED_RTOL};
     char clause[CMGI_CLAUSE];
-    if (!s->chosen || s->mg.options.precision == CMG_FP64) {
-        return CMG_OK;
-    }
-    s->chosen = false;
-    s->mg.schedule.halves = false; /* to fp64 at once */
-    CMGI_TRY(cmgi_multigrid_check_generation(&s->mg));
-    return cmgi_ladder_climb(&s->fallback.ladder, &s->mg, CMGI_RUNG_BITS, &end, clause);
-}
-
-static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z)
-{
     cmg_context *ctx = s->ctx;
     CMGI_TRY(check_vector(s, r, "r"));
     CMGI_TRY(check_vector(s, z, "z"));
@@ -422,7 +390,12 @@ static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z
                "precondition: r and z are the same vector or overlap");
     CMGI_CHECK(ctx, r->columns == z->columns, CMG_ERR_SHAPE,
                "precondition: r has %d columns, z has %d", r->columns, z->columns);
-    CMGI_TRY(widen(s));
+    if (s->chosen && s->mg.options.precision != CMG_FP64) {
+        s->chosen = false;
+        s->mg.schedule.halves = false; /* to fp64 at once */
+        CMGI_TRY(cmgi_multigrid_check_generation(&s->mg));
+        CMGI_TRY(cmgi_ladder_climb(&s->fallback.ladder, &s->mg, CMGI_RUNG_BITS, &end, clause));
+    }
     double *own[2] = {NULL, NULL};
     CMGI_TRY(r->columns > 1 ? take_columns(s, r->columns) : CMG_OK);
     const cmgi_multigrid *mg = r->columns > 1 ? &s->columns->mg : &s->mg;

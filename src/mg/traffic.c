@@ -37,16 +37,6 @@ static double converted(const cmgi_cycle *cycle)
     return precision == CMG_FP64 ? 0 : 2 * (8 + (double)cmgi_precision_bytes(precision));
 }
 
-/* Iterations of the column that takes the most. */
-static int longest(const cmgi_krylov *k)
-{
-    int most = 0;
-    for (int c = 0; c < k->system.columns; ++c) {
-        most = k->column[c].iterations > most ? k->column[c].iterations : most;
-    }
-    return most;
-}
-
 /* Step j of FGMRES works on j + 1 vectors five times, and every one is added to x in the end. */
 static double arnoldi_bytes(const cmgi_krylov *k, double n)
 {
@@ -106,29 +96,27 @@ static double iterations_bytes(const cmgi_multigrid *mg, int iterations, double 
     }
 }
 
-/* What comes before the iteration (multigrid.c): norms, the boundary, nested iteration. */
-static double guess_bytes(const cmgi_multigrid *mg, double n, double residual)
-{
-    const bool boundary = cmgi_multigrid_solves_boundary(mg);
-    const bool fmg = cmgi_multigrid_nests_before(mg);
-    double bytes = fmg || boundary ? residual + 16 * n : 0;
-    if (boundary) {
-        bytes +=
-            residual + (double)cmgi_matrix_traffic(mg->levels.boundary, CMGI_WB_AXPBY, mg->columns);
-    }
-    if (fmg) {
-        bytes += residual + cycle_bytes(mg->nested) + (24 + converted(mg->nested)) * n;
-    }
-    return bytes;
-}
-
 double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration)
 {
     const double n = (double)cmgi_krylov_values(mg->krylov);
     const double residual =
         (double)cmgi_matrix_traffic(cmgi_levels_rows(&mg->levels), CMGI_WB_RESIDUAL, mg->columns);
-    const int iterations = longest(mg->krylov);
+    int iterations = 0; /* of the column that takes the most */
+    for (int c = 0; c < mg->krylov->system.columns; ++c) {
+        const int own = mg->krylov->column[c].iterations;
+        iterations = own > iterations ? own : iterations;
+    }
     const double all = iterations_bytes(mg, iterations, n, residual);
+    const bool boundary = cmgi_multigrid_solves_boundary(mg);
+    const bool fmg = cmgi_multigrid_nests_before(mg);
+    double before = fmg || boundary ? residual + 16 * n : 0; /* the guess (multigrid.c) */
+    if (boundary) {
+        before +=
+            residual + (double)cmgi_matrix_traffic(mg->levels.boundary, CMGI_WB_AXPBY, mg->columns);
+    }
+    if (fmg) {
+        before += residual + cycle_bytes(mg->nested) + (24 + converted(mg->nested)) * n;
+    }
     *iteration = iterations > 0 ? all / iterations : 0;
     /* the first and, where steps do not end with it, the last residual, their norms and that of b,
      * and the guess that is kept */
@@ -136,5 +124,5 @@ double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration)
     const double last = k->method->exact ? 0 : residual + 8 * n;
     const bool rounds = k->method->rounds && k->rounded != k->work[0];
     const double first = !k->zero ? residual + (8 + 8 + 16) * n : (rounds ? 12 : 8 + 16) * n;
-    return all + guess_bytes(mg, n, residual) + first + last;
+    return all + before + first + last;
 }

@@ -61,8 +61,11 @@ static cmg_status precondition(void *user, const void *r, void *z)
     return apply_operator(cg->ctx, &cg->C, r, z);
 }
 
-static cmg_status check_operators(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C)
+cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
+                         const cmg_solver_options *options, cmg_cg_solver **cg)
 {
+    CMGI_CONTEXT(ctx);
+    CMGI_CHECK(ctx, A != NULL && cg != NULL, CMG_ERR_ARG, "cg: A or the out-pointer is NULL");
     CMGI_CHECK(ctx, A->apply != NULL && (C == NULL || C->apply != NULL), CMG_ERR_ARG,
                "cg: operator %s has no function", A->apply == NULL ? "A" : "C");
     CMGI_CHECK(ctx, A->rows == A->cols, CMG_ERR_SHAPE, "cg: A is %lld x %lld, not square",
@@ -70,48 +73,6 @@ static cmg_status check_operators(cmg_context *ctx, const cmg_operator *A, const
     CMGI_CHECK(ctx, C == NULL || (C->rows == A->rows && C->cols == A->rows), CMG_ERR_SHAPE,
                "cg: C is %lld x %lld, A has %lld rows", (long long)C->rows, (long long)C->cols,
                (long long)A->rows);
-    return CMG_OK;
-}
-
-static cmg_status check_vectors(const cmg_cg_solver *cg, const cmg_vector *b, const cmg_vector *x)
-{
-    cmg_context *ctx = cg->ctx;
-    CMGI_CHECK(ctx, b != NULL && x != NULL, CMG_ERR_ARG, "cg: A, b or x is NULL");
-    CMGI_CHECK(ctx, b->n == cg->A.rows && x->n == cg->A.rows, CMG_ERR_SHAPE,
-               "cg: b has %lld and x %lld entries, A has %lld rows", (long long)b->n,
-               (long long)x->n, (long long)cg->A.rows);
-    CMGI_CHECK(ctx, b->columns == 1 && x->columns == 1, CMG_ERR_SHAPE,
-               "cg: b has %d columns and x %d, not one", b->columns, x->columns);
-    CMGI_CHECK(ctx, b->precision == CMG_FP64 && x->precision == CMG_FP64, CMG_ERR_ARG,
-               "cg: b and x have to be fp64");
-    CMGI_CHECK(ctx, !cmgi_vectors_overlap(b, x), CMG_ERR_ARG,
-               "cg: b and x are the same vector or overlap");
-    CMGI_CHECK(ctx, b->ctx == ctx && x->ctx == ctx, CMG_ERR_ARG,
-               "cg: b or x belongs to another context");
-    return CMG_OK;
-}
-
-static cmg_status create_krylov(cmg_cg_solver *cg, const cmg_solver_options *o)
-{
-    const bool named = o->krylov != CMG_KRYLOV_AUTO && o->krylov != CMG_KRYLOV_NONE;
-    const cmgi_iteration_options iteration =
-        cmgi_solver_iteration(o, named ? o->krylov : CMG_KRYLOV_CG);
-    const cmgi_linear_system system = {.ctx = cg->ctx,
-                                       .n = cg->A.rows,
-                                       .user = cg,
-                                       .apply = apply,
-                                       .residual = residual,
-                                       .precondition = cg->C.apply != NULL ? precondition : NULL,
-                                       .recordable = o->loop == CMG_LOOP_GRAPH};
-    return cmgi_krylov_create(&system, &iteration, &cg->krylov);
-}
-
-cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,
-                         const cmg_solver_options *options, cmg_cg_solver **cg)
-{
-    CMGI_CONTEXT(ctx);
-    CMGI_CHECK(ctx, A != NULL && cg != NULL, CMG_ERR_ARG, "cg: A or the out-pointer is NULL");
-    CMGI_TRY(check_operators(ctx, A, C));
     cmg_solver_options own;
     CMGI_TRY(cmgi_group_agree(ctx, cmgi_solver_options_take(ctx, options, &own)));
     CMGI_TRY(cmgi_solver_options_agree(ctx, &own));
@@ -128,7 +89,17 @@ cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_oper
     if (C != NULL) {
         made->C = *C;
     }
-    CMGI_TRY(create_krylov(made, &own));
+    const bool named = own.krylov != CMG_KRYLOV_AUTO && own.krylov != CMG_KRYLOV_NONE;
+    const cmgi_iteration_options iteration =
+        cmgi_solver_iteration(&own, named ? own.krylov : CMG_KRYLOV_CG);
+    const cmgi_linear_system system = {.ctx = ctx,
+                                       .n = A->rows,
+                                       .user = made,
+                                       .apply = apply,
+                                       .residual = residual,
+                                       .precondition = C != NULL ? precondition : NULL,
+                                       .recordable = own.loop == CMG_LOOP_GRAPH};
+    CMGI_TRY(cmgi_krylov_create(&system, &iteration, &made->krylov));
     *cg = cmgi_pass_on(&made);
     return CMG_OK;
 }
@@ -162,8 +133,20 @@ void cmg_cg_destroy(cmg_cg_solver **cg)
 cmg_status cmg_cg_solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x, cmg_report *report)
 {
     CMGI_ALONE(cg);
-    CMGI_TRY(check_vectors(cg, b, x));
-    CMGI_TRY(cmgi_sized_check(cg->ctx, "cmg_report", report, sizeof *report));
+    cmg_context *ctx = cg->ctx;
+    CMGI_CHECK(ctx, b != NULL && x != NULL, CMG_ERR_ARG, "cg: A, b or x is NULL");
+    CMGI_CHECK(ctx, b->n == cg->A.rows && x->n == cg->A.rows, CMG_ERR_SHAPE,
+               "cg: b has %lld and x %lld entries, A has %lld rows", (long long)b->n,
+               (long long)x->n, (long long)cg->A.rows);
+    CMGI_CHECK(ctx, b->columns == 1 && x->columns == 1, CMG_ERR_SHAPE,
+               "cg: b has %d columns and x %d, not one", b->columns, x->columns);
+    CMGI_CHECK(ctx, b->precision == CMG_FP64 && x->precision == CMG_FP64, CMG_ERR_ARG,
+               "cg: b and x have to be fp64");
+    CMGI_CHECK(ctx, !cmgi_vectors_overlap(b, x), CMG_ERR_ARG,
+               "cg: b and x are the same vector or overlap");
+    CMGI_CHECK(ctx, b->ctx == ctx && x->ctx == ctx, CMG_ERR_ARG,
+               "cg: b or x belongs to another context");
+    CMGI_TRY(cmgi_sized_check(ctx, "cmg_report", report, sizeof *report));
     cmgi_krylov *k = cg->krylov;
     const double begin = cmgi_seconds();
     CMGI_TRY(cmgi_krylov_solve(k, b->data, x->data));

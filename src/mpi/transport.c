@@ -103,19 +103,6 @@ static cmg_status check(process *p, int error)
     return p->status;
 }
 
-/* All requests have ended: what has come is what was due. */
-static cmg_status check_lengths(process *p)
-{
-    for (int k = 0; k < p->requests; ++k) {
-        int count = 0;
-        if (p->due[k] >= 0 && MPI_Get_count(&p->done[k], MPI_BYTE, &count) == MPI_SUCCESS &&
-            count != p->due[k]) {
-            return refuse_length(p);
-        }
-    }
-    return CMG_OK;
-}
-
 /* Has this rank or another one given up? */
 static cmg_status look(void *user)
 {
@@ -235,10 +222,15 @@ static cmg_status finish(void *user)
         }
         (void)sched_yield(); /* several processes may share a core */
     }
-    if (status == CMG_OK) {
-        status = check_lengths(p);
-    } else {
+    if (status != CMG_OK) {
         abandon(p);
+    }
+    for (int k = 0; k < p->requests && status == CMG_OK; ++k) { /* what has come is what was due */
+        int count = 0;
+        if (p->due[k] >= 0 && MPI_Get_count(&p->done[k], MPI_BYTE, &count) == MPI_SUCCESS &&
+            count != p->due[k]) {
+            status = refuse_length(p);
+        }
     }
     p->requests = 0;
     p->collective = false;
@@ -257,20 +249,6 @@ static cmg_status start(void *user, const cmg_message *send, int sends, const cm
         status = post(p, false, &send[k]);
     }
     return status;
-}
-
-/* Everyone's to everyone. */
-static cmg_status gather_messages(process *p, char *all, const size_t *offsets)
-{
-    const int me = p->transport.rank;
-    cmg_status status = CMG_OK;
-    for (int r = 0; r < p->transport.ranks && status == CMG_OK; ++r) {
-        const cmg_message in = {r, all + offsets[r], offsets[r + 1] - offsets[r]};
-        const cmg_message out = {r, all + offsets[me], offsets[me + 1] - offsets[me]};
-        status = r == me ? CMG_OK : post(p, true, &in);
-        status = r == me || status != CMG_OK ? status : post(p, false, &out);
-    }
-    return status == CMG_OK ? finish(p) : status;
 }
 
 /* Where a rank's part is in the staged memory: behind its length, which each of them sends. One
@@ -326,9 +304,17 @@ static cmg_status gather(void *user, const void *mine, void *all, const size_t *
         memcpy(own, mine, offsets[me + 1] - offsets[me]);
     }
     const int ranks = p->transport.ranks;
-    return offsets[ranks] + (size_t)ranks * sizeof *offsets <= STAGED
-               ? gather_staged(p, all, offsets)
-               : gather_messages(p, all, offsets);
+    if (offsets[ranks] + (size_t)ranks * sizeof *offsets <= STAGED) {
+        return gather_staged(p, all, offsets);
+    }
+    cmg_status status = CMG_OK;
+    for (int r = 0; r < ranks && status == CMG_OK; ++r) { /* everyone's to everyone */
+        const cmg_message in = {r, (char *)all + offsets[r], offsets[r + 1] - offsets[r]};
+        const cmg_message out = {r, own, offsets[me + 1] - offsets[me]};
+        status = r == me ? CMG_OK : post(p, true, &in);
+        status = r == me || status != CMG_OK ? status : post(p, false, &out);
+    }
+    return status == CMG_OK ? finish(p) : status;
 }
 
 static cmg_status open_comm(MPI_Comm comm, process *p)

@@ -107,22 +107,6 @@ static cmg_status take_vectors(cmg_hierarchy *h, const cmg_hierarchy *whole, int
     return CMG_OK;
 }
 
-/* What this rank has of a level. */
-static cmg_status take_level(cmg_hierarchy *h, const cmg_hierarchy *whole, int level)
-{
-    const cmgi_stored_vector *stored = cmgi_hierarchy_vector(whole, level, "partition", NULL);
-    const cmgi_share share = share_of(h->ctx);
-    cmgi_range range;
-    const cmgi_partition partition = {stored != NULL ? stored->n : 0,
-                                      stored != NULL ? stored->values : NULL};
-    CMGI_TRY(cmgi_share_range(h->ctx, level, cmg_hierarchy_rows(whole, level), &share, &partition,
-                              &range));
-    CMGI_TRY(take(h, whole, level, CMG_ROLE_A, &range));
-    CMGI_TRY(take(h, whole, level, CMG_ROLE_P, &range));
-    CMGI_TRY(level > 0 ? take(h, whole, level - 1, CMG_ROLE_R, &range) : CMG_OK);
-    return take_vectors(h, whole, level, &range);
-}
-
 cmg_status cmg_hierarchy_take_rows(cmg_context *ctx, const cmg_hierarchy *whole, cmg_hierarchy **h)
 {
     if (ctx == NULL || whole == NULL) {
@@ -133,8 +117,18 @@ cmg_status cmg_hierarchy_take_rows(cmg_context *ctx, const cmg_hierarchy *whole,
     CMGI_TRY(check_group(ctx));
     CMGI_TRY(cmg_hierarchy_create(ctx, whole->levels, &made));
     CMGI_TRY(cmgi_hierarchy_copy_attributes(whole, made));
+    const cmgi_share share = share_of(ctx);
     for (int l = 0; l < whole->levels; ++l) {
-        CMGI_TRY(take_level(made, whole, l));
+        const cmgi_stored_vector *stored = cmgi_hierarchy_vector(whole, l, "partition", NULL);
+        const cmgi_partition partition = {stored != NULL ? stored->n : 0,
+                                          stored != NULL ? stored->values : NULL};
+        cmgi_range range;
+        CMGI_TRY(
+            cmgi_share_range(ctx, l, cmg_hierarchy_rows(whole, l), &share, &partition, &range));
+        CMGI_TRY(take(made, whole, l, CMG_ROLE_A, &range));
+        CMGI_TRY(take(made, whole, l, CMG_ROLE_P, &range));
+        CMGI_TRY(l > 0 ? take(made, whole, l - 1, CMG_ROLE_R, &range) : CMG_OK);
+        CMGI_TRY(take_vectors(made, whole, l, &range));
     }
     *h = cmgi_pass_on(&made);
     return CMG_OK;

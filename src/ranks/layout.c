@@ -182,20 +182,6 @@ static void mark_outer(const cmg_context *ctx, const cmgi_own_rows *M, const cmg
     }
 }
 
-/* Whether the inner rows are one stretch, but for a few at its ends: then they can stay. */
-static bool is_slab(const bool *outer, cmg_size rows)
-{
-    cmg_size longest = 0;
-    cmg_size length = 0;
-    cmg_size others = 0;
-    for (cmg_size i = 0; i < rows; ++i) {
-        length = outer[i] ? 0 : length + 1;
-        longest = length > longest ? length : longest;
-        others += outer[i];
-    }
-    return rows - longest <= 2 * others;
-}
-
 cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
 {
     cmgi_part_level *level = &parts->level[l];
@@ -213,7 +199,16 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
     if (l > 0) {
         mark_outer(ctx, &parts->level[l - 1].R, &parts->level[l - 1].space, outer);
     }
-    double scattered = !is_slab(outer, space->rows);
+    cmg_size longest = 0; /* stretch of inner rows */
+    cmg_size length = 0;
+    cmg_size others = 0;
+    for (cmg_size i = 0; i < space->rows; ++i) {
+        length = outer[i] ? 0 : length + 1;
+        longest = length > longest ? length : longest;
+        others += outer[i];
+    }
+    /* inner rows that are one stretch, but for a few at its ends, can stay */
+    double scattered = space->rows - longest > 2 * others;
     CMGI_TRY(cmgi_all_max(ctx, &scattered, 1)); /* all or none have an order */
     if (scattered == 0) {
         return CMG_OK;

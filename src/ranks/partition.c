@@ -20,21 +20,6 @@ static cmg_size nodes_of(const division *d, int l)
     return d->h->level[l].A.rows / cmgi_hierarchy_block(d->h, l);
 }
 
-static cmg_status divide_finest(division *d)
-{
-    cmg_hierarchy *h = d->h;
-    const cmg_csr A = h->level[0].A.view;
-    const cmg_size nodes = nodes_of(d, 0);
-    CMGI_TRY(cmgi_alloc_zero(h->ctx, nodes, sizeof *d->part[0], &d->part[0]));
-    if (d->ranks >= nodes) { /* METIS would print that there are too many parts */
-        for (cmg_size i = 0; i < nodes; ++i) {
-            d->part[0][i] = (cmg_index)i;
-        }
-        return CMG_OK;
-    }
-    return cmgi_part_metis(h->ctx, &A, cmgi_hierarchy_block(h, 0), d->ranks, d->part[0]);
-}
-
 /* Parts of level l + 1 from those of level l, by the first unknown of a node. */
 static cmg_status divide_next(division *d, int l)
 {
@@ -89,7 +74,14 @@ cmg_status cmg_hierarchy_partition(cmg_hierarchy *h, int ranks)
     CMGI_TRY(cmgi_hierarchy_ensure_checked(h, false));
     CMGI_TRY(cmgi_hierarchy_bring(h));
     cmgi_hierarchy_leave_device(h, true);
-    CMGI_TRY(divide_finest(&d));
+    const cmg_csr A = h->level[0].A.view;
+    const cmg_size nodes = nodes_of(&d, 0);
+    CMGI_TRY(cmgi_alloc_zero(h->ctx, nodes, sizeof *part[0], &part[0]));
+    for (cmg_size i = 0; i < nodes && ranks >= nodes; ++i) {
+        part[0][i] = (cmg_index)i; /* METIS would print that there are too many parts */
+    }
+    CMGI_TRY(ranks < nodes ? cmgi_part_metis(h->ctx, &A, cmgi_hierarchy_block(h, 0), ranks, part[0])
+                           : CMG_OK);
     for (int l = 0; l + 1 < h->levels; ++l) {
         CMGI_TRY(divide_next(&d, l));
     }

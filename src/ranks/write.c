@@ -55,19 +55,6 @@ static cmg_status put_all_rows(progress *p)
     return CMG_OK;
 }
 
-/* Another rank: its rows to rank 0, chunk by chunk. */
-static cmg_status send_rows(progress *p)
-{
-    const int me = cmgi_rank(p->ctx);
-    while (p->done[me] < p->at[me + 1]) {
-        const cmg_size rows = next_rows(p, me);
-        cmg_message message = {0, own_data(p, me), (size_t)rows * p->mine->row};
-        CMGI_TRY(cmgi_group_exchange(p->ctx, &(cmgi_messages){&message, 1, NULL, 0}));
-        p->done[me] += rows;
-    }
-    return CMG_OK;
-}
-
 static cmg_status count(cmg_context *ctx, cmg_size mine, cmg_size *before, cmg_size *all)
 {
     CMGI_SCOPED(ctx, cmgi_ranks(ctx) + 1, cmg_size, at);
@@ -86,7 +73,17 @@ static cmg_status collect(cmg_context *ctx, const cmgi_pieces *mine, cmgi_put_ro
     CMGI_TRY(cmgi_alloc(ctx, ranks, sizeof *p.done, &p.done));
     CMGI_TRY(cmgi_group_offsets(ctx, mine->rows, p.at));
     memcpy(p.done, p.at, (size_t)ranks * sizeof *p.done);
-    return put != NULL ? put_all_rows(&p) : send_rows(&p);
+    if (put != NULL) {
+        return put_all_rows(&p);
+    }
+    const int me = cmgi_rank(ctx);
+    while (p.done[me] < p.at[me + 1]) { /* to rank 0, chunk by chunk */
+        const cmg_size rows = next_rows(&p, me);
+        cmg_message message = {0, own_data(&p, me), (size_t)rows * mine->row};
+        CMGI_TRY(cmgi_group_exchange(ctx, &(cmgi_messages){&message, 1, NULL, 0}));
+        p.done[me] += rows;
+    }
+    return CMG_OK;
 }
 
 /* What a rank has of a level. */
@@ -97,29 +94,24 @@ typedef struct level_facts {
                        and vectors: what all must have */
 } level_facts;
 
-static level_facts facts_of(const cmg_hierarchy *h, int level)
-{
-    const cmgi_own_level *own = &h->own->level[level];
-    const cmgi_range range = cmgi_range_of(h, level);
-    level_facts f = {range.first, range.rows, 0};
-    f.given = (own->A.indptr != NULL) + 2 * (own->P.indptr != NULL) + 4 * (own->R.indptr != NULL);
-    f.given += 8 * (cmgi_hierarchy_vector(h, level, "coords", NULL) != NULL);
-    if (cmgi_hierarchy_vector(h, level, "nullspace", NULL) != NULL) {
-        f.given += h->level[level].exact_nullspace ? 32 : 16;
-    }
-    if (level == 0) {
-        f.given += 64 * (h->own->mesh != NULL) + 128 * (cmg_size)h->vectors;
-    }
-    return f;
-}
-
 /* The ranks follow each other without gaps and have the same matrices. */
 static cmg_status look_at_level(const cmg_hierarchy *h, int level, cmg_size *total)
 {
     cmg_context *ctx = h->ctx;
     const int ranks = cmgi_ranks(ctx);
-    const level_facts mine = facts_of(h, level);
+    const cmgi_own_level *own = &h->own->level[level];
+    const cmgi_range range = cmgi_range_of(h, level);
+    level_facts mine = {range.first, range.rows, 0};
     cmg_size rows = 0;
+    mine.given =
+        (own->A.indptr != NULL) + 2 * (own->P.indptr != NULL) + 4 * (own->R.indptr != NULL);
+    mine.given += 8 * (cmgi_hierarchy_vector(h, level, "coords", NULL) != NULL);
+    if (cmgi_hierarchy_vector(h, level, "nullspace", NULL) != NULL) {
+        mine.given += h->level[level].exact_nullspace ? 32 : 16;
+    }
+    if (level == 0) {
+        mine.given += 64 * (h->own->mesh != NULL) + 128 * (cmg_size)h->vectors;
+    }
     CMGI_SCOPED(ctx, ranks, level_facts, all);
     CMGI_TRY(cmgi_group_gather(ctx, &mine, sizeof mine, all));
     for (int r = 0; r < ranks; ++r) {
@@ -134,18 +126,6 @@ static cmg_status look_at_level(const cmg_hierarchy *h, int level, cmg_size *tot
     return CMG_OK;
 }
 
-/* Columns are those of the level's own, or of its neighbour. */
-static cmg_status check_columns(const cmg_hierarchy *h, const cmg_size *rows)
-{
-    for (int l = 0; l < h->levels; ++l) {
-        for (int role = CMG_ROLE_A; role <= CMG_ROLE_R; ++role) {
-            CMGI_TRY(cmgi_layout_columns(h->ctx, h->own, l, (cmg_role)role,
-                                         rows[role == CMG_ROLE_P ? l + 1 : l]));
-        }
-    }
-    return CMG_OK;
-}
-
 static cmg_status write_rows(const cmg_hierarchy *h, const char *path)
 {
     cmg_context *ctx = h->ctx;
@@ -156,9 +136,13 @@ static cmg_status write_rows(const cmg_hierarchy *h, const char *path)
     for (int l = 0; l < h->levels; ++l) {
         CMGI_TRY(cmgi_group_fail(ctx, look_at_level(h, l, &rows[l])));
     }
-    CMGI_TRY(cmgi_group_agree(ctx, check_columns(h, rows)));
-    cmg_status status =
-        cmgi_group_agree(ctx, me == 0 ? cmgi_container_create(ctx, path, &file) : CMG_OK);
+    cmg_status status = CMG_OK; /* columns are those of the level's own, or of its neighbour */
+    for (int k = 0; k < 3 * h->levels && status == CMG_OK; ++k) {
+        const cmg_role role = (cmg_role)(CMG_ROLE_A + k % 3);
+        status = cmgi_layout_columns(ctx, h->own, k / 3, role, rows[k / 3 + (role == CMG_ROLE_P)]);
+    }
+    CMGI_TRY(cmgi_group_agree(ctx, status));
+    status = cmgi_group_agree(ctx, me == 0 ? cmgi_container_create(ctx, path, &file) : CMG_OK);
     status = status == CMG_OK ? cmgi_group_fail(ctx, cmgi_container_put(file, h, &others)) : status;
     return file != NULL ? cmgi_container_finish(&file, status) : status;
 }

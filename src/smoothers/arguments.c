@@ -12,93 +12,40 @@ typedef struct piece {
     int length;
 } piece;
 
-static cmg_status copy_name(cmg_context *ctx, const char *method, piece p, char name[CMGI_MAX_NAME])
+static bool is(piece p, const char *word)
 {
-    CMGI_CHECK(ctx, p.length > 0, CMG_ERR_ARG, "smoother %s needs a name, %s:NAME", method, method);
-    CMGI_CHECK(ctx, p.length < CMGI_MAX_NAME, CMG_ERR_ARG,
-               "smoother %s: the name has %d characters, at most %d are allowed", method, p.length,
-               CMGI_MAX_NAME - 1);
-    memcpy(name, p.begin, (size_t)p.length);
-    name[p.length] = '\0';
-    return CMG_OK;
+    return strlen(word) == (size_t)p.length && strncmp(p.begin, word, (size_t)p.length) == 0;
 }
 
 static cmg_status parse_number(cmg_context *ctx, const char *method, const char *key, piece p,
                                double *value)
 {
-    char text[CMGI_MAX_NAME] = "";
-    const char *end = NULL;
-    if (p.length > 0 && p.length < CMGI_MAX_NAME) {
-        memcpy(text, p.begin, (size_t)p.length);
-        end = cmgi_parse_double(text, value);
-    }
-    CMGI_CHECK(ctx, end != NULL && *end == '\0' && isfinite(*value), CMG_ERR_ARG,
+    const char *end = cmgi_parse_double(p.begin, value);
+    CMGI_CHECK(ctx, end == p.begin + p.length && p.length > 0 && isfinite(*value), CMG_ERR_ARG,
                "smoother %s: %s=%.*s is not a number", method, key, p.length, p.begin);
     return CMG_OK;
-}
-
-static cmg_status parse_word(cmg_context *ctx, const char *method, const cmgi_key *key, piece p,
-                             double *value)
-{
-    char known[128] = "";
-    for (int w = 0; key->words[w] != NULL; ++w) {
-        if (strlen(key->words[w]) == (size_t)p.length &&
-            strncmp(key->words[w], p.begin, (size_t)p.length) == 0) {
-            *value = w;
-            return CMG_OK;
-        }
-        cmgi_append(known, sizeof known, "%s%s", w > 0 ? ", " : "", key->words[w]);
-    }
-    return cmgi_fail(ctx, CMG_ERR_ARG, "smoother %s: %s=%.*s is not one of %s", method, key->key,
-                     p.length, p.begin, known);
 }
 
 static cmg_status parse_value(cmg_context *ctx, const char *method, const cmgi_key *key, piece p,
                               double *value)
 {
-    if (key->words != NULL) {
-        return parse_word(ctx, method, key, p, value);
-    }
+    char known[128] = "";
     double v = 0;
+    for (int w = 0; key->words != NULL && key->words[w] != NULL; ++w) {
+        if (is(p, key->words[w])) {
+            *value = w;
+            return CMG_OK;
+        }
+        cmgi_append(known, sizeof known, "%s%s", w > 0 ? ", " : "", key->words[w]);
+    }
+    CMGI_CHECK(ctx, key->words == NULL, CMG_ERR_ARG, "smoother %s: %s=%.*s is not one of %s",
+               method, key->key, p.length, p.begin, known);
     CMGI_TRY(parse_number(ctx, method, key->key, p, &v));
     CMGI_CHECK(ctx, v >= key->low && v <= key->high && (!key->integer || v == floor(v)),
                CMG_ERR_ARG, "smoother %s: %s=%g has to be %s in %g .. %g", method, key->key, v,
                key->integer ? "an integer" : "a number", key->low, key->high);
     *value = v;
     return CMG_OK;
-}
-
-static cmg_status parse_omega(cmg_context *ctx, const char *method, piece p, cmgi_arguments *out)
-{
-    if (p.length == 4 && strncmp(p.begin, "auto", 4) == 0) {
-        out->omega_auto = true;
-        return CMG_OK;
-    }
-    CMGI_TRY(parse_number(ctx, method, "omega", p, &out->omega));
-    CMGI_CHECK(ctx, out->omega > 0, CMG_ERR_ARG, "smoother %s: omega=%g has to be positive", method,
-               out->omega);
-    return CMG_OK;
-}
-
-static int find_key(const cmgi_key *keys, piece p)
-{
-    for (int k = 0; keys != NULL && keys[k].key != NULL; ++k) {
-        if (strlen(keys[k].key) == (size_t)p.length &&
-            strncmp(keys[k].key, p.begin, (size_t)p.length) == 0) {
-            return k;
-        }
-    }
-    return -1;
-}
-
-static cmg_status unknown_key(cmg_context *ctx, const char *method, const cmgi_key *keys, piece p)
-{
-    char known[256] = "omega";
-    for (int k = 0; keys != NULL && keys[k].key != NULL; ++k) {
-        cmgi_append(known, sizeof known, ", %s", keys[k].key);
-    }
-    return cmgi_fail(ctx, CMG_ERR_ARG, "smoother %s: unknown key \"%.*s\"; known: %s", method,
-                     p.length, p.begin, known);
 }
 
 /* key=value in p; `given` has one bit a key, bit CMGI_MAX_KEYS for omega. */
@@ -110,16 +57,23 @@ static cmg_status parse_pair(cmg_context *ctx, const char *method, const cmgi_ke
                p.length, p.begin);
     const piece key = {p.begin, (int)(equals - p.begin)};
     const piece value = {equals + 1, p.length - key.length - 1};
-    const bool is_omega = key.length == 5 && strncmp(key.begin, "omega", 5) == 0;
-    const int k = is_omega ? CMGI_MAX_KEYS : find_key(keys, key);
-    if (k < 0) {
-        return unknown_key(ctx, method, keys, key);
+    char known[256] = "omega";
+    int k = is(key, known) ? CMGI_MAX_KEYS : -1;
+    for (int m = 0; keys != NULL && keys[m].key != NULL; ++m) {
+        k = is(key, keys[m].key) ? m : k;
+        cmgi_append(known, sizeof known, ", %s", keys[m].key);
     }
+    CMGI_CHECK(ctx, k >= 0, CMG_ERR_ARG, "smoother %s: unknown key \"%.*s\"; known: %s", method,
+               key.length, key.begin, known);
     CMGI_CHECK(ctx, (*given & (1U << k)) == 0, CMG_ERR_ARG, "smoother %s: %.*s is given twice",
                method, key.length, key.begin);
     *given |= 1U << k;
-    if (is_omega) {
-        return parse_omega(ctx, method, value, out);
+    if (k == CMGI_MAX_KEYS) {
+        out->omega_auto = is(value, "auto");
+        CMGI_TRY(out->omega_auto ? CMG_OK : parse_number(ctx, method, "omega", value, &out->omega));
+        CMGI_CHECK(ctx, out->omega_auto || out->omega > 0, CMG_ERR_ARG,
+                   "smoother %s: omega=%g has to be positive", method, out->omega);
+        return CMG_OK;
     }
     if (keys[k].rest) {
         out->rest = value.begin;
@@ -133,23 +87,26 @@ cmg_status cmgi_arguments_parse(cmg_context *ctx, const char *method, const char
 {
     cmgi_arguments made = {0};
     unsigned given = 0;
-    bool named = false;
     for (int k = 0; keys != NULL && keys[k].key != NULL; ++k) {
         made.value[k] = keys[k].standard;
     }
     while (*text == ':' && made.rest == NULL) {
         const char *begin = text + 1;
         const piece p = {begin, (int)strcspn(begin, ":")};
-        if (takes_name && !named) {
-            CMGI_TRY(copy_name(ctx, method, p, made.name));
-            named = true;
+        if (takes_name && made.name[0] == '\0') {
+            CMGI_CHECK(ctx, p.length < CMGI_MAX_NAME, CMG_ERR_ARG,
+                       "smoother %s: the name has %d characters, at most %d are allowed", method,
+                       p.length, CMGI_MAX_NAME - 1);
+            CMGI_CHECK(ctx, p.length > 0, CMG_ERR_ARG, "smoother %s needs a name, %s:NAME", method,
+                       method);
+            memcpy(made.name, p.begin, (size_t)p.length);
         } else {
             CMGI_TRY(parse_pair(ctx, method, keys, p, &given, &made));
         }
         text = begin + p.length;
     }
-    CMGI_CHECK(ctx, named || !takes_name, CMG_ERR_ARG, "smoother %s needs a name, %s:NAME", method,
-               method);
+    CMGI_CHECK(ctx, !takes_name || made.name[0] != '\0', CMG_ERR_ARG,
+               "smoother %s needs a name, %s:NAME", method, method);
     *out = made;
     return CMG_OK;
 }

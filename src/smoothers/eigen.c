@@ -36,25 +36,6 @@ static void rotate(int n, int p, int q, double *restrict T, double *restrict V)
     turn(n, n, c, s, V + p, V + q);
 }
 
-/* Selection sort of the values, columns of V along. */
-static void sort_ascending(int n, double *restrict V, double *restrict values)
-{
-    for (int i = 0; i < n; ++i) {
-        int least = i;
-        for (int j = i + 1; j < n; ++j) {
-            least = values[j] < values[least] ? j : least;
-        }
-        const double value = values[i];
-        values[i] = values[least];
-        values[least] = value;
-        for (int k = 0; k < n; ++k) {
-            const double v = V[k * n + i];
-            V[k * n + i] = V[k * n + least];
-            V[k * n + least] = v;
-        }
-    }
-}
-
 void cmgi_eigen_symmetric(int n, double *restrict T, double *restrict V, double *restrict values)
 {
     enum { SWEEPS = 60 };
@@ -79,7 +60,20 @@ void cmgi_eigen_symmetric(int n, double *restrict T, double *restrict V, double 
     for (int i = 0; i < n; ++i) {
         values[i] = T[i * n + i];
     }
-    sort_ascending(n, V, values);
+    for (int i = 0; i < n; ++i) { /* ascending by selection, columns of V along */
+        int least = i;
+        for (int j = i + 1; j < n; ++j) {
+            least = values[j] < values[least] ? j : least;
+        }
+        const double value = values[i];
+        values[i] = values[least];
+        values[least] = value;
+        for (int k = 0; k < n; ++k) {
+            const double v = V[k * n + i];
+            V[k * n + i] = V[k * n + least];
+            V[k * n + least] = v;
+        }
+    }
 }
 
 cmg_status cmgi_gershgorin(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *M, double *largest)

@@ -172,16 +172,6 @@ static void release(making *w)
     cmgi_csr_free_at(ctx, w->at, &w->to.G);
 }
 
-/* The pattern of S B S to a power, on the host. */
-static cmg_status scaled_pattern(cmg_context *ctx, const cmgi_prepared *p,
-                                 const cmgi_fsai_choice *choice, cmgi_csr *S)
-{
-    cmgi_scoped_csr B = {0};
-    CMGI_TRY(cmgi_csr_copy(ctx, &p->B.view, &B));
-    CMGI_TRY(cmgi_csr_scale(ctx, p->at, p->s, p->s, &B));
-    return cmgi_pattern(ctx, &B.view, choice->tau, choice->power, S);
-}
-
 /* Both factors, made on the device from A on it, NULL: on the host. */
 static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_resident *device,
                           cmgi_csr *factor, bool *made)
@@ -207,8 +197,11 @@ static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_residen
     CMGI_CHECK(ctx, p.symmetric, CMG_ERR_UNSUPPORTED,
                "fsai: level %d: A is not symmetric; isai and ainv take such matrices",
                source->level);
-    if (w.P.choice.power > 1) {
-        CMGI_TRY(scaled_pattern(ctx, &p, &w.P.choice, &S));
+    if (w.P.choice.power > 1) { /* of S B S, on the host */
+        cmgi_scoped_csr B = {0};
+        CMGI_TRY(cmgi_csr_copy(ctx, &p.B.view, &B));
+        CMGI_TRY(cmgi_csr_scale(ctx, p.at, p.s, p.s, &B));
+        CMGI_TRY(cmgi_pattern(ctx, &B.view, w.P.choice.tau, w.P.choice.power, &S));
         w.P.pattern = S.view;
     }
     CMGI_TRY(make_factor(&w, &G[0]));

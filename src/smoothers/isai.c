@@ -40,37 +40,28 @@ static bool make_row(const void *user, cmg_size i, int thread)
     return cmgi_small_lu(length, w->H, 1, M->values + begin);
 }
 
-/* ISAI of A given T = A^T. */
-static cmg_status solve_rows(const cmgi_smoother_source *source, const cmg_csr *A, const cmg_csr *T,
-                             cmgi_csr *M)
-{
-    cmg_context *ctx = source->ctx;
-    const double *value = source->arguments->value;
-    cmg_size bad = A->rows;
-    rows r = {.T = T, .M = M};
-    CMGI_RELEASED(cmgi_row_work_destroy, ctx, &r.work);
-    CMGI_TRY(cmgi_pattern(ctx, A, value[TAU], (int)value[POWER], M));
-    const cmg_size longest = cmgi_csr_longest_row(&M->view);
-    CMGI_TRY(cmgi_row_work_create(ctx, longest, longest * longest, &r.work));
-    CMGI_TRY(cmgi_each_row(ctx, "ISAI", A->rows, make_row, &r, &bad));
-    CMGI_CHECK(ctx, bad >= A->rows, CMG_ERR_SINGULAR,
-               "isai: level %d: the local matrix of row %lld is singular", source->level,
-               (long long)bad);
-    return CMG_OK;
-}
-
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
+    const double *value = source->arguments->value;
     cmgi_csr *M = &out->factor[0];
     cmgi_scoped_csr B = {0};
     cmgi_scoped_csr transposed = {0};
+    rows r = {.M = M};
+    cmg_size bad = source->A.rows;
     bool symmetric = false;
+    CMGI_RELEASED(cmgi_row_work_destroy, ctx, &r.work);
     out->factors = 1;
     CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
     CMGI_TRY(!symmetric ? cmgi_csr_transpose(ctx, &source->A, &transposed) : CMG_OK);
-    CMGI_TRY(solve_rows(source, symmetric ? &B.view : &source->A,
-                        symmetric ? &B.view : &transposed.view, M));
+    r.T = symmetric ? &B.view : &transposed.view;
+    CMGI_TRY(cmgi_pattern(ctx, symmetric ? &B.view : &source->A, value[TAU], (int)value[POWER], M));
+    const cmg_size longest = cmgi_csr_longest_row(&M->view);
+    CMGI_TRY(cmgi_row_work_create(ctx, longest, longest * longest, &r.work));
+    CMGI_TRY(cmgi_each_row(ctx, "ISAI", source->A.rows, make_row, &r, &bad));
+    CMGI_CHECK(ctx, bad >= source->A.rows, CMG_ERR_SINGULAR,
+               "isai: level %d: the local matrix of row %lld is singular", source->level,
+               (long long)bad);
     return symmetric ? cmgi_symmetrize(ctx, M) : CMG_OK;
 }
 

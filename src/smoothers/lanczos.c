@@ -155,23 +155,18 @@ static bool note_step(const cmgi_pencil *P, const double *s, double allowed, cmg
     return !T->definite;
 }
 
-/* The coefficients of the first steps, which are moments of the spectrum, are nearly those. */
-static bool is_near(const cmgi_tridiagonal *before, const cmgi_tridiagonal *T)
+/* After the first steps: what `before` has is enough, where their coefficients, which are moments
+ * of the spectrum, are nearly those, and T becomes whole with it. */
+static bool renew(const cmgi_tridiagonal *before, cmgi_tridiagonal *T)
 {
     double size = 0;
     double change = 0;
-    for (int k = 0; k < HEAD; ++k) {
+    for (int k = 0; k < HEAD && before != NULL; ++k) {
         size = fmax(size, before->diagonal[k]);
         change = fmax(change, fabs(T->diagonal[k] - before->diagonal[k]));
         change = fmax(change, fabs(T->off[k] - before->off[k]));
     }
-    return change <= NEAR * size;
-}
-
-/* After the first steps: what `before` has is enough, and T becomes whole with it. */
-static bool renew(const cmgi_tridiagonal *before, cmgi_tridiagonal *T)
-{
-    if (before == NULL || T->count != HEAD || T->definite || !is_near(before, T)) {
+    if (before == NULL || T->count != HEAD || T->definite || !(change <= NEAR * size)) {
         return false;
     }
     cmgi_tridiagonal whole = *before;

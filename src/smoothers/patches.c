@@ -43,15 +43,6 @@ typedef struct assembly {
 
 enum { CHUNK = 4096 };
 
-/* X = A_e^(-1); false when it is singular. */
-static bool invert(const assembly *a, cmg_size e, cmgi_row_work *w, double *X)
-{
-    const cmg_index *J = a->patches->members + a->patches->first[e];
-    const cmg_size n = a->patches->first[e + 1] - a->patches->first[e];
-    cmgi_small_gather(a->A, J, n, &w->map, w->H);
-    return cmgi_small_invert(n, w->H, a->symmetric, X);
-}
-
 /* M(J, J) += W X W; both J and the rows of M ascend. */
 static void scatter(const assembly *a, cmg_size e, const double *X, cmgi_csr *M)
 {
@@ -79,7 +70,11 @@ static cmg_status sum_patches(assembly *a, cmgi_csr *M)
         CMGI_TRY(cmgi_progress(a->ctx, "element patches", first, count));
 #pragma omp parallel for num_threads(a->ctx->threads) schedule(dynamic, 64) reduction(min : bad)
         for (cmg_size e = first; e < last; ++e) {
-            if (!invert(a, e, &a->threads[cmgi_thread()], a->inverse + (e - first) * room)) {
+            cmgi_row_work *w = &a->threads[cmgi_thread()];
+            const cmg_size at = a->patches->first[e];
+            const cmg_size n = a->patches->first[e + 1] - at;
+            cmgi_small_gather(a->A, a->patches->members + at, n, &w->map, w->H);
+            if (!cmgi_small_invert(n, w->H, a->symmetric, a->inverse + (e - first) * room)) {
                 bad = e < bad ? e : bad;
             }
         }
@@ -90,23 +85,6 @@ static cmg_status sum_patches(assembly *a, cmgi_csr *M)
         for (cmg_size e = first; e < last; ++e) {
             scatter(a, e, a->inverse + (e - first) * room, M);
         }
-    }
-    return CMG_OK;
-}
-
-static cmg_status allocate(assembly *a)
-{
-    cmg_context *ctx = a->ctx;
-    const cmg_size largest = a->patches->largest;
-    const cmg_size chunk = a->patches->count < CHUNK ? a->patches->count : CHUNK;
-    CMGI_TRY(cmgi_alloc_zero(ctx, a->A->rows, sizeof *a->weight, &a->weight));
-    CMGI_TRY(cmgi_alloc(ctx, chunk * largest * largest, sizeof *a->inverse, &a->inverse));
-    CMGI_TRY(cmgi_row_work_create(ctx, largest, largest * largest, &a->threads));
-    for (cmg_size k = 0; k < a->patches->first[a->patches->count]; ++k) {
-        a->weight[a->patches->members[k]] += 1;
-    }
-    for (cmg_size i = 0; i < a->A->rows; ++i) {
-        a->weight[i] = 1 / sqrt(a->weight[i]);
     }
     return CMG_OK;
 }
@@ -128,7 +106,17 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     CMGI_TRY(cmgi_symmetrize(ctx, M));
     memset(M->values, 0, (size_t)M->indptr[M->rows] * sizeof *M->values);
     CMGI_TRY(cmgi_cliques_find(ctx, M, LIMIT, &patches));
-    CMGI_TRY(allocate(&a));
+    const cmg_size square = patches.largest * patches.largest;
+    const cmg_size chunk = patches.count < CHUNK ? patches.count : CHUNK;
+    CMGI_TRY(cmgi_alloc_zero(ctx, a.A->rows, sizeof *a.weight, &a.weight));
+    CMGI_TRY(cmgi_alloc(ctx, chunk * square, sizeof *a.inverse, &a.inverse));
+    CMGI_TRY(cmgi_row_work_create(ctx, patches.largest, square, &a.threads));
+    for (cmg_size k = 0; k < patches.first[patches.count]; ++k) {
+        a.weight[patches.members[k]] += 1;
+    }
+    for (cmg_size i = 0; i < a.A->rows; ++i) {
+        a.weight[i] = 1 / sqrt(a.weight[i]);
+    }
     CMGI_TRY(sum_patches(&a, M));
     CMGI_CHECK(ctx, a.bad < 0, CMG_ERR_SINGULAR,
                "patches: level %d: the matrix of the patch around row %lld is singular",

@@ -29,16 +29,6 @@ static cmg_status take(cmgi_pool *pool, int class, void **block)
     return CMG_OK;
 }
 
-/* Returns the list's block to the pool. */
-static void release(cmgi_pool *pool, cmgi_list *list)
-{
-    if (list->class > 0) {
-        memcpy(list->data, &pool->spare[list->class - 1], sizeof(void *));
-        pool->spare[list->class - 1] = list->data;
-    }
-    *list = (cmgi_list){0};
-}
-
 cmg_status cmgi_list_append(cmgi_pool *pool, cmgi_list *list, size_t size, void *element)
 {
     const size_t used = (size_t)list->length * size;
@@ -50,7 +40,10 @@ cmg_status cmgi_list_append(cmgi_pool *pool, cmgi_list *list, size_t size, void 
         if (used > 0) {
             memcpy(grown.data, list->data, used);
         }
-        release(pool, list);
+        if (list->class > 0) { /* its block goes back to the pool */
+            memcpy(list->data, &pool->spare[list->class - 1], sizeof(void *));
+            pool->spare[list->class - 1] = list->data;
+        }
         *list = grown;
     }
     void *place = (char *)list->data + used;

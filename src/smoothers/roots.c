@@ -12,6 +12,8 @@
  */
 #include "smoothers/roots.h"
 
+#include "csr/small_dense.h"
+
 #include <math.h>
 
 static const double pi = 3.14159265358979323846;
@@ -77,15 +79,6 @@ static void find_roots(const cmgi_orthogonal *o, double *theta)
     cmgi_eigen_symmetric(n, T, vectors, theta);
 }
 
-static double inner(const cmgi_measure *mu, const double *u, const double *v)
-{
-    double sum = 0;
-    for (int k = 0; k < mu->count; ++k) {
-        sum += u[k] * v[k];
-    }
-    return sum;
-}
-
 /*
  * The Lanczos process on diag(x) from sqrt(x w), reorthogonalised. Source: Golub and Welsch, Math.
  * Comp. 23 (1969).
@@ -96,7 +89,7 @@ void cmgi_orthogonal_under(int n, const cmgi_measure *mu, cmgi_orthogonal *o)
     for (int k = 0; k < mu->count; ++k) {
         v[0][k] = sqrt(fmax(mu->x[k] * mu->w[k], 0));
     }
-    double norm = sqrt(inner(mu, v[0], v[0]));
+    double norm = sqrt(cmgi_dot(mu->count, v[0], v[0]));
     o->n = n;
     for (int j = 0; j < n; ++j) {
         for (int k = 0; k < mu->count; ++k) {
@@ -104,16 +97,16 @@ void cmgi_orthogonal_under(int n, const cmgi_measure *mu, cmgi_orthogonal *o)
             v[j + 1][k] = mu->x[k] * v[j][k];
         }
         o->b[j] = norm * norm;
-        o->a[j] = inner(mu, v[j], v[j + 1]);
+        o->a[j] = cmgi_dot(mu->count, v[j], v[j + 1]);
         for (int again = 0; again < 2; ++again) {
             for (int i = 0; i <= j; ++i) {
-                const double c = inner(mu, v[i], v[j + 1]);
+                const double c = cmgi_dot(mu->count, v[i], v[j + 1]);
                 for (int k = 0; k < mu->count; ++k) {
                     v[j + 1][k] -= c * v[i][k];
                 }
             }
         }
-        norm = sqrt(inner(mu, v[j + 1], v[j + 1]));
+        norm = sqrt(cmgi_dot(mu->count, v[j + 1], v[j + 1]));
     }
 }
 
@@ -138,17 +131,6 @@ static void prescribe(int n, const double *x, double C, double *q)
     }
 }
 
-/* Barycentric weights of the n + 1 points; those of four times the capacity of (0, 1). */
-static void barycentric(int n, const double *x, double *w)
-{
-    for (int i = 0; i <= n; ++i) {
-        w[i] = 1;
-        for (int j = 0; j <= n; ++j) {
-            w[i] /= j == i ? 1 : 4 * (x[i] - x[j]);
-        }
-    }
-}
-
 /* The interpolating polynomial at y. Source: Berrut and Trefethen, SIAM Rev. 46 (2004), (4.2). */
 static double interpolate(int n, const double *x, const double *w, const double *q, double y)
 {
@@ -164,16 +146,6 @@ static double interpolate(int n, const double *x, const double *w, const double 
     return above / below;
 }
 
-/* Its derivative at x_0. Source: as above, (9.4). */
-static double slope(int n, const double *x, const double *w, const double *q)
-{
-    double sum = 0;
-    for (int i = 1; i <= n; ++i) {
-        sum += w[i] / w[0] / (x[0] - x[i]) * (q[i] - q[0]);
-    }
-    return sum;
-}
-
 /* C with q'(0) = -1/(2C); q'(0) + 1/(2C) falls in C. */
 static double find_constant(int n, const double *x, const double *w, double *q)
 {
@@ -181,8 +153,12 @@ static double find_constant(int n, const double *x, const double *w, double *q)
     double high = 10;
     for (int step = 0; step < 200; ++step) {
         const double C = sqrt(low * high);
+        double slope = 0; /* q'(0). Source: as above, (9.4) */
         prescribe(n, x, C, q);
-        *(slope(n, x, w, q) + 1 / (2 * C) > 0 ? &low : &high) = C;
+        for (int i = 1; i <= n; ++i) {
+            slope += w[i] / w[0] / (x[0] - x[i]) * (q[i] - q[0]);
+        }
+        *(slope + 1 / (2 * C) > 0 ? &low : &high) = C;
     }
     prescribe(n, x, low, q);
     return low;
@@ -223,7 +199,13 @@ static void exchange_points(int n, double *theta)
         x[i] = square(sin(pi * i / (2 * n)));
     }
     for (int exchange = 0; exchange < 30; ++exchange) {
-        barycentric(n, x, w);
+        for (int i = 0; i <= n;
+             ++i) { /* barycentric weights for four times the capacity of (0, 1) */
+            w[i] = 1;
+            for (int j = 0; j <= n; ++j) {
+                w[i] /= j == i ? 1 : 4 * (x[i] - x[j]);
+            }
+        }
         const double C = find_constant(n, x, w, q);
         for (int i = 0; i < n; ++i) {
             theta[i] = find_root(n, x, w, q, i);
@@ -314,20 +296,6 @@ static void mix(const cmgi_spectrum *spectrum, double share, cmgi_measure *mu)
     }
 }
 
-/* Largest |q| on (0, 1]. */
-static double largest_residual(int n, const double *theta)
-{
-    double largest = 0;
-    for (int k = 1; k <= 1000; ++k) {
-        double q = 1;
-        for (int j = 0; j < n; ++j) {
-            q *= 1 - k / (1000 * theta[j]);
-        }
-        largest = fmax(largest, fabs(q));
-    }
-    return largest;
-}
-
 static void fit_spectrum(const cmgi_polynomial *p, cmgi_orthogonal *o)
 {
     static const double shares[] = {0.1, 0.3, 0.6};
@@ -337,7 +305,15 @@ static void fit_spectrum(const cmgi_polynomial *p, cmgi_orthogonal *o)
         mix(p->spectrum, shares[s], &mu);
         cmgi_orthogonal_under(p->n, &mu, o);
         find_roots(o, theta);
-        if (largest_residual(p->n, theta) <= 1) {
+        double largest = 0; /* |q| on (0, 1] */
+        for (int k = 1; k <= 1000; ++k) {
+            double q = 1;
+            for (int j = 0; j < p->n; ++j) {
+                q *= 1 - k / (1000 * theta[j]);
+            }
+            largest = fmax(largest, fabs(q));
+        }
+        if (largest <= 1) {
             return;
         }
     }

@@ -272,16 +272,7 @@ static void cap_column(const process *P, cmgi_list *column, cmg_size i)
     column->length = (int32_t)P->cap;
 }
 
-static cmg_status check_pivot(const process *P, cmg_size i, double pivot, bool symmetric)
-{
-    const double least = 1e-13; /* of a matrix with unit diagonal */
-    CMGI_CHECK(P->ctx, isfinite(pivot) && (symmetric ? pivot : fabs(pivot)) > least,
-               CMG_ERR_SINGULAR, "%s: level %d: pivot %lld is %g, the matrix is %s", P->name,
-               P->level, (long long)i, pivot,
-               symmetric ? "not positive definite (docs/when-not.md)"
-                         : "not factorised without exchanges");
-    return CMG_OK;
-}
+static const double LEAST_PIVOT = 1e-13; /* of a matrix with unit diagonal */
 
 static cmg_status run(process *P, const cmg_csr *A, const cmg_csr *T, family *Z, family *W,
                       double *pivot)
@@ -295,7 +286,12 @@ static cmg_status run(process *P, const cmg_csr *A, const cmg_csr *T, family *Z,
         }
         multiply(P, A, T != NULL ? &W->columns[i] : &Z->columns[i]); /* A^T w_i */
         pivot[i] = dot(P, &Z->columns[i], &norm2);
-        CMGI_TRY(check_pivot(P, i, pivot[i], T == NULL));
+        CMGI_CHECK(P->ctx,
+                   isfinite(pivot[i]) && (T == NULL ? pivot[i] : fabs(pivot[i])) > LEAST_PIVOT,
+                   CMG_ERR_SINGULAR, "%s: level %d: pivot %lld is %g, the matrix is %s", P->name,
+                   P->level, (long long)i, pivot[i],
+                   T == NULL ? "not positive definite (docs/when-not.md)"
+                             : "not factorised without exchanges");
         CMGI_TRY(eliminate(P, Z, i, pivot[i]));
         if (T != NULL) {
             multiply(P, T, &Z->columns[i]); /* A z_i */
@@ -381,18 +377,6 @@ static cmg_status make_factors(cmg_context *ctx, cmgi_csr *Zt, cmgi_csr *Wt, dou
     return CMG_OK;
 }
 
-/* M = F_1 F_0 instead of the two. */
-static cmg_status multiply_out(cmg_context *ctx, cmgi_smoother_factors *out)
-{
-    cmgi_csr M = {0};
-    CMGI_TRY(cmgi_csr_multiply(ctx, &out->factor[1].view, &out->factor[0].view, &M));
-    cmgi_csr_free(ctx, &out->factor[0]);
-    cmgi_csr_free(ctx, &out->factor[1]);
-    out->factor[0] = M;
-    out->factors = 1;
-    return CMG_OK;
-}
-
 /* Biconjugation of A, which is scaled in place. */
 static cmg_status make(const cmgi_smoother_source *source, const char *name, cmgi_csr *A,
                        bool symmetric, cmgi_smoother_factors *out)
@@ -425,7 +409,13 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
     (void)cmgi_csr_scale(ctx, CMGI_HOST, NULL, s, &Zt);
     (void)cmgi_csr_scale(ctx, CMGI_HOST, NULL, s, &Wt);
     CMGI_TRY(make_factors(ctx, &Zt, symmetric ? NULL : &Wt, pivot, (int)value[FORM], out));
-    return value[FORM] == PRODUCT ? multiply_out(ctx, out) : CMG_OK;
+    if (value[FORM] == PRODUCT) { /* M = F_1 F_0 instead of the two */
+        cmgi_scoped_csr second = cmgi_csr_pass_on(&out->factor[1]);
+        cmgi_scoped_csr first = cmgi_csr_pass_on(&out->factor[0]);
+        out->factors = 1;
+        return cmgi_csr_multiply(ctx, &second.view, &first.view, &out->factor[0]);
+    }
+    return CMG_OK;
 }
 
 static cmg_status make_sainv(const cmgi_smoother_source *source, cmgi_smoother_factors *out)

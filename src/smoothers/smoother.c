@@ -313,22 +313,6 @@ static bool dampings_are_near(const cmgi_smoother *s, const cmgi_smoother_factor
     return near;
 }
 
-/* What was left when there was no matrix of the level. */
-static cmg_status damp_built(const cmgi_smoother_source *source,
-                             const cmgi_smoother_options *options, cmgi_smoother *s)
-{
-    double omega = 0;
-    s->undamped = false;
-    cmgi_spectra_begin(source->kept);
-    CMGI_TRY(estimate_omega(source, s->factor, s->factors, NULL, &omega));
-    if (omega == 0) {
-        cmgi_smoother_clear(source->ctx, s);
-        return cmgi_smoother_build(source, options, s);
-    }
-    scale_stages(s->stages, omega, s->omega);
-    return CMG_OK;
-}
-
 cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
                                const cmgi_smoother_options *options, cmgi_smoother *s)
 {
@@ -339,9 +323,16 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     bool later = false;
     double omega = 0;
     s->changed = false;
-    if (s->undamped) {
+    if (s->undamped) { /* what was left when there was no matrix of the level */
+        s->undamped = false;
         with_bounds.kept = s->kept;
-        return damp_built(&with_bounds, options, s);
+        cmgi_spectra_begin(s->kept);
+        CMGI_TRY(estimate_omega(&with_bounds, s->factor, s->factors, NULL, &omega));
+        if (omega != 0) {
+            scale_stages(s->stages, omega, s->omega);
+            return CMG_OK;
+        }
+        cmgi_smoother_clear(ctx, s);
     }
     if (options->reuse == CMG_REUSE_SMOOTHER && s->factors > 0) {
         return CMG_OK;

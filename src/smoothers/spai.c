@@ -50,33 +50,20 @@ static const cmgi_key keys[] = {
     {.key = NULL},
 };
 
-/* M on the pattern S, on the device where that has it. */
-static cmg_status make_static(cmg_context *ctx, const cmg_csr *A, bool counted, cmgi_csr *S)
+/* Left SPAI of A; on a fixed pattern on the device, where that has it. */
+static cmg_status make_left(cmg_context *ctx, const cmg_csr *A, const double *value, cmgi_csr *M)
 {
     CMGI_CUDA_ONLY(there, cmgi_spai_static_cuda);
     bool made = false;
-    CMGI_TRY(cmgi_on_cuda(ctx) ? there(ctx, A, counted, S, &made) : CMG_OK);
-    return made ? CMG_OK : cmgi_spai_static(ctx, A, counted, S);
-}
-
-/* Left SPAI of A. */
-static cmg_status make_left(cmg_context *ctx, const cmg_csr *A, const double *value, cmgi_csr *M)
-{
     const cmgi_spai_growth growth = {
         .steps = (int)value[ADAPTIVE], .add = (int)value[ADD], .epsilon = value[EPSILON]};
     CMGI_TRY(cmgi_pattern(ctx, A, value[TAU], (int)value[POWER], M));
     const bool counted = value[WEIGHT] == 1;
-    return growth.steps > 0 ? cmgi_spai_adaptive(ctx, A, &growth, counted, M)
-                            : make_static(ctx, A, counted, M);
-}
-
-static cmg_status make_right(cmg_context *ctx, const cmg_csr *A, const double *value, cmgi_csr *M)
-{
-    cmgi_scoped_csr T = {0};
-    cmgi_scoped_csr left = {0};
-    CMGI_TRY(cmgi_csr_transpose(ctx, A, &T));
-    CMGI_TRY(make_left(ctx, &T.view, value, &left));
-    return cmgi_csr_transpose(ctx, &left.view, M);
+    if (growth.steps > 0) {
+        return cmgi_spai_adaptive(ctx, A, &growth, counted, M);
+    }
+    CMGI_TRY(cmgi_on_cuda(ctx) ? there(ctx, A, counted, M, &made) : CMG_OK);
+    return made ? CMG_OK : cmgi_spai_static(ctx, A, counted, M);
 }
 
 /* M on the host. */
@@ -90,8 +77,14 @@ static cmg_status make_on_host(cmg_context *ctx, const double *value, cmgi_prepa
         }
         CMGI_TRY(cmgi_csr_scale(ctx, p->at, p->s, p->s, &p->B));
     }
-    return value[SIDE] == RIGHT ? make_right(ctx, &p->B.view, value, M)
-                                : make_left(ctx, &p->B.view, value, M);
+    if (value[SIDE] != RIGHT) {
+        return make_left(ctx, &p->B.view, value, M);
+    }
+    cmgi_scoped_csr T = {0};
+    cmgi_scoped_csr left = {0};
+    CMGI_TRY(cmgi_csr_transpose(ctx, &p->B.view, &T));
+    CMGI_TRY(make_left(ctx, &T.view, value, &left));
+    return cmgi_csr_transpose(ctx, &left.view, M);
 }
 
 /* M on the device; *made = false: it leaves that to the host. */

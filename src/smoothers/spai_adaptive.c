@@ -97,9 +97,20 @@ static cmg_size enlarge(const grower *g, double mean, cmgi_row_work *c, cmg_inde
     return length;
 }
 
-static cmg_size grow_row(const grower *g, cmg_size i, cmg_index *J, cmg_size length,
-                         cmgi_spai_work *work, cmgi_row_work *c)
+static cmg_size smaller(cmg_size a, cmg_size b)
 {
+    return a < b ? a : b;
+}
+
+static bool make_row(const void *user, cmg_size i, int thread)
+{
+    const grower *g = user;
+    const cmg_size begin = g->S->indptr[i];
+    cmg_size length = g->S->indptr[i + 1] - begin;
+    cmg_index *J = g->rows.columns + i * g->rows.room;
+    cmgi_spai_work *work = &g->work[thread];
+    cmgi_row_work *c = &g->found[thread];
+    memcpy(J, g->S->indices + begin, (size_t)length * sizeof *J);
     cmgi_spai_row(g->A, i, J, length, g->counted, work);
     for (int step = 0; step < g->growth->steps; ++step) {
         if (residual(g, i, J, length, work) <= g->growth->epsilon) {
@@ -112,37 +123,9 @@ static cmg_size grow_row(const grower *g, cmg_size i, cmg_index *J, cmg_size len
         length = longer;
         cmgi_spai_row(g->A, i, J, length, g->counted, work);
     }
-    return length;
-}
-
-static cmg_size smaller(cmg_size a, cmg_size b)
-{
-    return a < b ? a : b;
-}
-
-static bool make_row(const void *user, cmg_size i, int thread)
-{
-    const grower *g = user;
-    const cmg_size begin = g->S->indptr[i];
-    const cmg_size length = g->S->indptr[i + 1] - begin;
-    cmg_index *J = g->rows.columns + i * g->rows.room;
-    cmgi_spai_work *work = &g->work[thread];
-    memcpy(J, g->S->indices + begin, (size_t)length * sizeof *J);
-    g->rows.length[i] = grow_row(g, i, J, length, work, &g->found[thread]);
-    memcpy(g->rows.values + i * g->rows.room, work->x, (size_t)g->rows.length[i] * sizeof *work->x);
+    g->rows.length[i] = length;
+    memcpy(g->rows.values + i * g->rows.room, work->x, (size_t)length * sizeof *work->x);
     return true;
-}
-
-static void squared_norms(cmg_context *ctx, const cmg_csr *A, double *norm2)
-{
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        double sum = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            sum += A->values[k] * A->values[k];
-        }
-        norm2[i] = sum;
-    }
 }
 
 cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spai_growth *growth,
@@ -162,7 +145,13 @@ cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spa
     CMGI_TRY(cmgi_csr_transpose(ctx, A, &transposed));
     g.T = &transposed.view;
     CMGI_SCOPED(ctx, n, double, norm2);
-    squared_norms(ctx, A, norm2);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    for (cmg_size i = 0; i < n; ++i) {
+        norm2[i] = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            norm2[i] += A->values[k] * A->values[k];
+        }
+    }
     g.norm2 = norm2;
     CMGI_TRY(cmgi_slab_create(ctx, n, room, &g.rows));
     CMGI_TRY(cmgi_spai_work_create(ctx, A->cols, room, local, local * room, &g.work));

@@ -160,18 +160,6 @@ CMGI_WIDE static bool solve_normal(const cmg_csr *A, const cmg_index *J, cmg_siz
     return true;
 }
 
-/* By columns, every equation multiplied by the square root of its weight. */
-static void solve_by_columns(cmg_size m, cmg_size n, cmg_index own, cmgi_spai_work *work)
-{
-    for (cmg_size l = 0; l < m; ++l) {
-        for (cmg_size k = 0; k < n; ++k) {
-            work->L[k * m + l] = sqrt(work->weight[l]) * work->rows[l * width_of(n) + k];
-        }
-        work->b[l] = l == own ? sqrt(work->weight[l]) : 0;
-    }
-    cmgi_qr_solve(m, n, work->L, work->b, work->diagonal, work->x);
-}
-
 void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size length, bool counted,
                    cmgi_spai_work *work)
 {
@@ -204,25 +192,16 @@ void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size le
         work->weight[l] = 1;
     }
     const cmg_index own = cmgi_spai_local(work, (cmg_index)i);
-    if (!solve_normal(A, J, length, own, work)) {
-        solve_by_columns(m, length, own, work);
+    if (solve_normal(A, J, length, own, work)) {
+        return;
     }
-}
-
-/* Largest numbers of columns, local rows and local entries over all rows of S; 0 at first. */
-static void find_sizes(const cmg_csr *A, const cmgi_csr *S, cmg_size sizes[3])
-{
-    for (cmg_size i = 0; i < S->rows; ++i) {
-        const cmg_size columns = S->indptr[i + 1] - S->indptr[i];
-        cmg_size rows = 0;
-        for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1]; ++k) {
-            rows += A->indptr[S->indices[k] + 1] - A->indptr[S->indices[k]];
+    for (cmg_size l = 0; l < m; ++l) { /* every equation times the square root of its weight */
+        for (cmg_size k = 0; k < length; ++k) {
+            work->L[k * m + l] = sqrt(work->weight[l]) * work->rows[l * width + k];
         }
-        rows = rows < A->cols ? rows : A->cols;
-        sizes[0] = columns > sizes[0] ? columns : sizes[0];
-        sizes[1] = rows > sizes[1] ? rows : sizes[1];
-        sizes[2] = rows * columns > sizes[2] ? rows * columns : sizes[2];
+        work->b[l] = l == own ? sqrt(work->weight[l]) : 0;
     }
+    cmgi_qr_solve(m, length, work->L, work->b, work->diagonal, work->x);
 }
 
 typedef struct rows {
@@ -245,11 +224,21 @@ static bool make_row(const void *user, cmg_size i, int thread)
 
 cmg_status cmgi_spai_static(cmg_context *ctx, const cmg_csr *A, bool counted, cmgi_csr *S)
 {
-    cmg_size sizes[3] = {0};
+    cmg_size sizes[3] = {0}; /* most columns, local rows and local entries of a row of S */
     cmg_size bad = 0;
     rows r = {.A = A, .counted = counted, .S = S};
     CMGI_RELEASED(cmgi_spai_work_destroy, ctx, &r.work);
-    find_sizes(A, S, sizes);
+    for (cmg_size i = 0; i < S->rows; ++i) {
+        const cmg_size columns = S->indptr[i + 1] - S->indptr[i];
+        cmg_size met = 0;
+        for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1]; ++k) {
+            met += A->indptr[S->indices[k] + 1] - A->indptr[S->indices[k]];
+        }
+        met = met < A->cols ? met : A->cols;
+        sizes[0] = columns > sizes[0] ? columns : sizes[0];
+        sizes[1] = met > sizes[1] ? met : sizes[1];
+        sizes[2] = met * columns > sizes[2] ? met * columns : sizes[2];
+    }
     CMGI_TRY(cmgi_spai_work_create(ctx, A->cols, sizes[0], sizes[1], sizes[2], &r.work));
     return cmgi_each_row(ctx, "SPAI", S->rows, make_row, &r, &bad);
 }

@@ -38,19 +38,6 @@ static cmg_status start_vector(const problem *P, uint64_t seed, void *x)
 }
 
 /*
- * |B - B^T| / |B| in Frobenius norms up to which B counts as symmetric. Rounding of the products is
- * far below it; values in few bits are rounded row by row, so that a_ij and a_ji differ.
- */
-static double asymmetry_allowed(const cmg_matrix *A)
-{
-    const cmg_values values = cmgi_matrix_values(A);
-    return values == CMG_VALUES_FP8           ? 0.2
-           : values != CMG_VALUES_FULL        ? 0.02
-           : A->options.precision == CMG_FP64 ? 1e-8
-                                              : 1e-5;
-}
-
-/*
  * B is symmetric where u . B v = v . B u for two random vectors: the difference has the mean square
  * |B - B^T|^2 / 18 (Frobenius) with entries uniform in [-1, 1], and |B v|^2 the mean |B|^2 / 3.
  */
@@ -131,22 +118,6 @@ static cmg_status place(const problem *P, const cmg_csr *csr, const cmgi_residen
     return cmgi_matrix_create(P->on.ctx, &from, CMGI_USE_ANY, &options, M);
 }
 
-/* Which rows of A are identity rows, at a place, and *count of the own ones over all ranks. */
-static cmg_status find_identity(problem *P, const cmgi_smoother_source *source, cmgi_place at,
-                                bool *flag, double *count)
-{
-    const cmg_csr *A = at == CMGI_DEVICE ? &source->there->csr : &source->A;
-    CMGI_TRY(cmgi_csr_identity_at(P->on.ctx, at, A, flag, NULL));
-    if (at == CMGI_DEVICE) {
-        *count = (double)source->there->facts.rows.identity;
-        return CMG_OK;
-    }
-    for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {
-        *count += flag[i];
-    }
-    return cmgi_all_sum(P->on.ctx, count, 1);
-}
-
 /* The mask of identity rows, where there are some besides other rows. */
 static cmg_status make_mask(problem *P, const cmgi_smoother_source *source)
 {
@@ -159,13 +130,20 @@ static cmg_status make_mask(problem *P, const cmgi_smoother_source *source)
     cmgi_scoped_csr D = {0};
     bool *flag = NULL;
     double *values = NULL;
-    double count = 0;
+    double count = at == CMGI_DEVICE ? (double)known : 0; /* of all ranks */
     CMGI_FREED(ctx, &flag);
     if (known == 0 || known == P->on.total) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *flag, &flag));
-    CMGI_TRY(find_identity(P, source, at, flag, &count));
+    CMGI_TRY(cmgi_csr_identity_at(ctx, at, at == CMGI_DEVICE ? &source->there->csr : &source->A,
+                                  flag, NULL));
+    if (at == CMGI_HOST) {
+        for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {
+            count += flag[i];
+        }
+        CMGI_TRY(cmgi_all_sum(ctx, &count, 1));
+    }
     if (count == 0 || count == (double)P->on.total) {
         return CMG_OK;
     }
@@ -209,7 +187,14 @@ static bool is_bound(double largest)
 /* The estimate itself; T has that of earlier values, and gets the coefficients. */
 static cmg_status estimate(problem *P, cmgi_tridiagonal *kept, cmgi_spectrum *spectrum)
 {
-    const double allowed = asymmetry_allowed(P->on.A);
+    /* |B - B^T| / |B| in Frobenius norms up to which B counts as symmetric: rounding of the
+     * products is far below it; values in few bits are rounded row by row, so that a_ij and a_ji
+     * differ */
+    const cmg_values values = cmgi_matrix_values(P->on.A);
+    const double allowed = values == CMG_VALUES_FP8      ? 0.2
+                           : values != CMG_VALUES_FULL   ? 0.02
+                           : P->on.precision == CMG_FP64 ? 1e-8
+                                                         : 1e-5;
     const bool on_the_way = cmgi_pencil_is_jacobi(&P->on) && P->on.steps > 1;
     bool symmetric = on_the_way;
     cmgi_tridiagonal T = {0};

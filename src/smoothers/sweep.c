@@ -131,9 +131,7 @@ static cmg_status order_by_colours(ordering *o)
         colour[i] = c;
         ++first[c + 1];
     }
-    for (cmg_size c = 0; c < most; ++c) {
-        first[c + 1] += first[c];
-    }
+    cmgi_add_up(first, most);
     for (cmg_size i = 0; i < n; ++i) {
         o->place[i] = (cmg_index)first[colour[i]]++;
     }
@@ -216,16 +214,22 @@ static cmg_status factorise_in_order(cmg_context *ctx, const cmg_csr *A, const c
     return cmgi_csr_permute(ctx, &sorted.view, place, place, true, F);
 }
 
-static cmg_status make_triangles(const cmgi_smoother_source *source, const cmg_csr *A,
-                                 cmgi_smoother_factors *out)
+static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     const cmgi_arguments *arguments = source->arguments;
+    bool symmetric = false;
+    cmgi_scoped_csr B = {0};
     cmgi_scoped_csr T = {0};
     cmgi_scoped_csr sorted = {0};
     cmgi_scoped_csr F = {0};
     ordering o = {.ctx = ctx};
     CMGI_FREED(ctx, &o.place);
+    CMGI_CHECK(ctx, source->frame == NULL, CMG_ERR_UNSUPPORTED,
+               "smoother sweep: substitution needs all rows on one rank");
+    CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
+    out->solves = true;
+    const cmg_csr *A = symmetric ? &B.view : &source->A;
     CMGI_TRY(cmgi_csr_transpose(ctx, A, &T));
     CMGI_TRY(cmgi_csr_transpose(ctx, &T.view, &sorted));
     CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *o.place, &o.place));
@@ -247,18 +251,6 @@ static cmg_status make_triangles(const cmgi_smoother_source *source, const cmg_c
         CMGI_TRY(cmgi_csr_by_rows(ctx, A->rows, A->rows, triangle_row, &row, &out->factor[f]));
     }
     return CMG_OK;
-}
-
-static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
-{
-    cmg_context *ctx = source->ctx;
-    cmgi_scoped_csr B = {0};
-    bool symmetric = false;
-    CMGI_CHECK(ctx, source->frame == NULL, CMG_ERR_UNSUPPORTED,
-               "smoother sweep: substitution needs all rows on one rank");
-    CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
-    out->solves = true;
-    return make_triangles(source, symmetric ? &B.view : &source->A, out);
 }
 
 static const char *const examples[] = {"order=colours", "order=rows", "symmetric=no", "ilu=yes",

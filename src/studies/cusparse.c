@@ -16,20 +16,6 @@ static size_t coo_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *
     return (size_t)s->nnz * (2 * sizeof(cmg_index) + cmgi_precision_bytes(options->precision));
 }
 
-static void fill_blocks(cmg_matrix *A, const cmg_csr *csr, int b)
-{
-    const cmgi_csr_storage *S = A->data;
-    for (cmg_size i = 0; i < csr->rows; ++i) {
-        const cmg_size begin = S->indptr[i / b];
-        const cmg_size end = S->indptr[i / b + 1];
-        for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
-            const cmg_index j = csr->indices[k];
-            const cmg_size block = cmgi_search_index(S->columns, begin, end, j / b);
-            cmgi_matrix_put(A, k, (block * b + i % b) * b + j % b, csr->values[k]);
-        }
-    }
-}
-
 cmg_status cmgi_bsr_build(cmg_matrix *A, const cmgi_matrix_source *from)
 {
     cmg_context *ctx = A->ctx;
@@ -50,7 +36,17 @@ cmg_status cmgi_bsr_build(cmg_matrix *A, const cmgi_matrix_source *from)
     A->bytes = (size_t)A->stored * cmgi_precision_bytes(A->options.precision) +
                (size_t)(count + rows + 1) * sizeof(cmg_index);
     CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
-    fill_blocks(A, from->csr, blocks.size);
+    const cmg_csr *csr = from->csr;
+    const int b = blocks.size;
+    for (cmg_size i = 0; i < csr->rows; ++i) {
+        const cmg_size begin = S->indptr[i / b];
+        const cmg_size end = S->indptr[i / b + 1];
+        for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
+            const cmg_index j = csr->indices[k];
+            const cmg_size block = cmgi_search_index(S->columns, begin, end, j / b);
+            cmgi_matrix_put(A, k, (block * b + i % b) * b + j % b, csr->values[k]);
+        }
+    }
     return CMGI_MOVE(ctx, &S->indptr, &S->columns);
 }
 

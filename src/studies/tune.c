@@ -61,33 +61,6 @@ static bool same_options(const cmg_matrix_options *a, const cmg_matrix_options *
     return same;
 }
 
-/* The choice for a pattern, NULL when it is new. */
-static const choice *recall(const cmg_context *ctx, uint64_t pattern,
-                            const cmg_matrix_options *asked)
-{
-    const memory *known = ctx->tuned;
-    for (int k = 0; known != NULL && k < known->count && k < CHOICES; ++k) {
-        const choice *one = &known->choice[k];
-        if (one->pattern == pattern && same_options(&one->asked, asked)) {
-            return one;
-        }
-    }
-    return NULL;
-}
-
-/* Without memory to remember it, the next matrix is measured again. */
-static void remember(cmg_context *ctx, uint64_t pattern, const cmg_matrix_options *asked,
-                     const cmg_matrix_options *taken)
-{
-    if (ctx->tuned == NULL) {
-        ctx->tuned = calloc(1, sizeof(memory));
-    }
-    memory *known = ctx->tuned;
-    if (known != NULL) {
-        known->choice[known->count++ % CHOICES] = (choice){pattern, *asked, *taken};
-    }
-}
-
 int cmgi_tune_count(const cmg_context *ctx)
 {
     const memory *known = ctx->tuned;
@@ -177,22 +150,6 @@ static cmg_status try_block_rows(trial *t, const cmg_matrix_options *options)
     return CMG_OK;
 }
 
-/* Threads a block on a GPU, which needs no new storage. */
-static cmg_status try_blocks(trial *t, const cmg_matrix_options *options)
-{
-    static const int blocks[] = {64, 256, 512};
-    cmg_matrix *A = t->best;
-    for (int k = 0; k < 3 && options->block == 0 && cmgi_on_cuda(t->ctx); ++k) {
-        const int before = A->options.block;
-        double seconds = 0;
-        A->options.block = blocks[k];
-        CMGI_TRY(time_product(t, A, &seconds));
-        A->options.block = seconds < t->seconds ? blocks[k] : before;
-        t->seconds = seconds < t->seconds ? seconds : t->seconds;
-    }
-    return CMG_OK;
-}
-
 static cmg_status try_all(trial *t, const cmg_matrix_options *options)
 {
     cmg_matrix_options chosen = *options; /* first what the model takes */
@@ -216,7 +173,17 @@ static cmg_status try_all(trial *t, const cmg_matrix_options *options)
         CMGI_TRY(try_candidate(t, one));
     }
     CMGI_TRY(try_block_rows(t, options));
-    return try_blocks(t, options);
+    static const int blocks[] = {64, 256, 512}; /* threads a block need no new storage */
+    cmg_matrix *A = t->best;
+    for (int k = 0; k < 3 && options->block == 0 && cmgi_on_cuda(t->ctx); ++k) {
+        const int before = A->options.block;
+        double seconds = 0;
+        A->options.block = blocks[k];
+        CMGI_TRY(time_product(t, A, &seconds));
+        A->options.block = seconds < t->seconds ? blocks[k] : before;
+        t->seconds = seconds < t->seconds ? seconds : t->seconds;
+    }
+    return CMG_OK;
 }
 
 cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options,
@@ -226,11 +193,14 @@ cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_opti
     const cmg_precision p = options->precision;
     uint64_t pattern = 0;
     CMGI_TRY(cmgi_pattern_hash(ctx, CMGI_HOST, csr, &pattern));
-    const choice *known = recall(ctx, pattern, options);
-    if (known != NULL) {
-        const cmgi_matrix_source from = {.csr = csr};
-        return cmgi_matrix_make(ctx, cmgi_format_find(ctx, known->taken.format), &from,
-                                &known->taken, A);
+    memory *known = ctx->tuned;
+    for (int k = 0; known != NULL && k < known->count && k < CHOICES; ++k) {
+        const choice *one = &known->choice[k];
+        if (one->pattern == pattern && same_options(&one->asked, options)) {
+            const cmgi_matrix_source from = {.csr = csr};
+            return cmgi_matrix_make(ctx, cmgi_format_find(ctx, one->taken.format), &from,
+                                    &one->taken, A);
+        }
     }
     trial t = {.ctx = ctx, .csr = csr};
     CMGI_FREED(ctx, &t.x, &t.y);
@@ -242,7 +212,10 @@ cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_opti
         (void)backend->mark_reserve(ctx, 0);
     }
     if (status == CMG_OK) {
-        remember(ctx, pattern, options, &t.best->options);
+        known = ctx->tuned = known != NULL ? known : calloc(1, sizeof *known);
+        if (known != NULL) { /* else the next matrix is measured again */
+            known->choice[known->count++ % CHOICES] = (choice){pattern, *options, t.best->options};
+        }
         *A = cmgi_pass_on(&t.best);
     }
     cmg_matrix_destroy(&t.best);

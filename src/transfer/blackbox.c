@@ -115,18 +115,6 @@ typedef struct directions {
     bool skew;     /* flow rules too much */
 } directions;
 
-/* The first plane stands beside points that were eliminated: every second point from 1 on. */
-static bool is_held(const sample *s, const cmgi_points *p, int d)
-{
-    const int plane = s->many / PLANE;
-    int held = 0;
-    for (int k = 0; k < plane; ++k) {
-        const look l = look_at(s, 2 * s->many + d * plane + k, p);
-        held += l.K[d][d] > 0 && l.sum > 0.2 * l.K[d][d]; /* 2 where the neighbour is missing */
-    }
-    return 2 * held > plane;
-}
-
 static bool is_uneven(const directions *to, const look *row)
 {
     const double most = fmax(row->K[0][0], fmax(row->K[1][1], row->K[2][2]));
@@ -147,6 +135,7 @@ static bool is_uneven(const directions *to, const look *row)
 static void choose_directions(const sample *s, const cmgi_points *p, directions *to)
 {
     double share[3] = {0};
+    const int plane = s->many / PLANE;
     double most = 0;
     double skew = 0;
     double size = 0;
@@ -165,7 +154,12 @@ static void choose_directions(const sample *s, const cmgi_points *p, directions 
     }
     to->skew = skew > SKEW * size;
     for (int d = 0; d < p->dim; ++d) {
-        to->first[d] = is_held(s, p, d) ? 1 : 0;
+        int held = 0; /* rows of the first plane that stand beside points that were eliminated */
+        for (int k = 0; k < plane; ++k) {
+            const look l = look_at(s, 2 * s->many + d * plane + k, p);
+            held += l.K[d][d] > 0 && l.sum > 0.2 * l.K[d][d]; /* 2 where the neighbour is missing */
+        }
+        to->first[d] = 2 * held > plane; /* then every second point from 1 on */
         to->halved[d] = cmgi_points_half(p->n[d], to->first[d]) >= CMGI_LEAST_POINTS;
         most = to->halved[d] && share[d] > most ? share[d] : most;
     }
@@ -342,23 +336,10 @@ cmg_status cmgi_rows_are_cut(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
     return CMG_OK;
 }
 
-/* Points between coarse ones in the directions that are bits of `which`, ... */
-static cmg_size choose_class(interpolation *a, int which)
-{
-    cmg_size rows = 1;
-    for (int d = 0; d < 3; ++d) {
-        const cmg_index n = a->by.fine.n[d];
-        a->between[d] = which >> d & 1;
-        a->begin[d] = !a->by.halved[d] ? 0 : a->between[d] ? 1 - a->by.first[d] : a->by.first[d];
-        a->many[d] = a->by.halved[d] ? (n + 1 - a->begin[d]) / 2 : n;
-        rows *= a->between[d] && !a->by.halved[d] ? 0 : a->many[d];
-    }
-    return rows;
-}
-
 static cmg_status form(cmg_context *ctx, cmgi_place at, interpolation *a, cmgi_csr *P)
 {
-    /* ... in an order in which those between in fewer directions come before */
+    /* points between coarse ones in the directions that are bits of `which`, in an order in which
+     * those between in fewer directions come before */
     cmg_size nnz = 0;
     P->rows = a->A.rows;
     P->cols = cmgi_points_rows(&a->by.coarse);
@@ -369,7 +350,15 @@ static cmg_status form(cmg_context *ctx, cmgi_place at, interpolation *a, cmgi_c
     a->indices = P->indices;
     a->values = P->values;
     for (int which = 0; which < 8; ++which) {
-        const cmg_size rows = choose_class(a, which);
+        cmg_size rows = 1;
+        for (int d = 0; d < 3; ++d) {
+            const cmg_index n = a->by.fine.n[d];
+            const cmg_index first = a->by.first[d];
+            a->between[d] = which >> d & 1;
+            a->begin[d] = !a->by.halved[d] ? 0 : a->between[d] ? 1 - first : first;
+            a->many[d] = a->by.halved[d] ? (n + 1 - a->begin[d]) / 2 : n;
+            rows *= a->between[d] && !a->by.halved[d] ? 0 : a->many[d];
+        }
         CMGI_TRY(rows > 0 ? interpolate(ctx, at, rows, a) : CMG_OK);
     }
     return CMG_OK;

@@ -136,35 +136,6 @@ static void look_at_couplings(const surroundings *s, cmg_index i, sampled *to)
     }
 }
 
-static void look_around(surroundings *s, cmg_index i, sampled *to)
-{
-    s->count = 0;
-    look_at_couplings(s, i, to);
-    add_columns(s, i);
-    const cmg_size near = s->count;
-    for (cmg_size k = 0; k < near; ++k) {
-        add_columns(s, s->list[k]);
-    }
-    to->one += near > 0 ? near - 1 : 0;
-    to->two += near > 0 ? once_each(s->list, s->count) - 1 : 0;
-}
-
-/* Some rows and those that they are coupled to, brought from the device. */
-static cmg_status bring_around(cmg_context *ctx, const cmgi_resident *there, const cmg_index *row,
-                               cmg_size count, surroundings *s, cmgi_csr *rows)
-{
-    cmgi_scoped_csr near = {0};
-    CMGI_TRY(cmgi_rows_on_host(ctx, &there->csr, there, row, count, &near));
-    const cmg_size nnz = near.indptr[count];
-    CMGI_TRY(cmgi_alloc(ctx, count + nnz, sizeof *s->of, &s->of));
-    memcpy(s->of, row, (size_t)count * sizeof *row);
-    memcpy(s->of + count, near.indices, (size_t)nnz * sizeof *row);
-    count = once_each(s->of, count + nnz);
-    CMGI_TRY(cmgi_rows_on_host(ctx, &there->csr, there, s->of, count, rows));
-    s->rows = rows->view;
-    return CMG_OK;
-}
-
 cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
                                 double theta, cmgi_suits *suits)
 {
@@ -172,6 +143,7 @@ cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, const cmgi_r
     const cmg_size step = n > SAMPLE ? n / SAMPLE | 1 : 1; /* odd: not along a side of a grid */
     surroundings s = {.rows = *A, .theta = theta};
     sampled of = {0};
+    cmgi_scoped_csr near = {0};
     cmgi_scoped_csr rows = {0};
     cmg_index row[2 * SAMPLE];
     cmg_size count = 0;
@@ -180,11 +152,25 @@ cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, const cmgi_r
         row[count++] = (cmg_index)i;
     }
     CMGI_TRY(cmgi_alloc(ctx, MOST, sizeof *s.list, &s.list));
-    if (there != NULL) {
-        CMGI_TRY(bring_around(ctx, there, row, count, &s, &rows));
+    if (there != NULL) { /* the rows and those that they are coupled to */
+        CMGI_TRY(cmgi_rows_on_host(ctx, A, there, row, count, &near));
+        const cmg_size nnz = near.indptr[count];
+        CMGI_TRY(cmgi_alloc(ctx, count + nnz, sizeof *s.of, &s.of));
+        memcpy(s.of, row, (size_t)count * sizeof *row);
+        memcpy(s.of + count, near.indices, (size_t)nnz * sizeof *row);
+        CMGI_TRY(cmgi_rows_on_host(ctx, A, there, s.of, once_each(s.of, count + nnz), &rows));
+        s.rows = rows.view;
     }
     for (cmg_size k = 0; k < count; ++k) {
-        look_around(&s, row[k], &of);
+        s.count = 0;
+        look_at_couplings(&s, row[k], &of);
+        add_columns(&s, row[k]);
+        const cmg_size coupled = s.count;
+        for (cmg_size j = 0; j < coupled; ++j) {
+            add_columns(&s, s.list[j]);
+        }
+        of.one += coupled > 0 ? coupled - 1 : 0;
+        of.two += coupled > 0 ? once_each(s.list, s.count) - 1 : 0;
     }
     const bool symmetric = of.couplings > 0 && of.differences <= 1e-8 * of.sizes;
     const bool host = ctx->backend->alloc == NULL;

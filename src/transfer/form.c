@@ -37,20 +37,6 @@ static cmg_status open_source(cmg_hierarchy *h, int l, bool values, cmgi_dirichl
     return CMG_OK;
 }
 
-/* New values on the device; what the host had is old. */
-static cmg_status form_values_there(cmg_hierarchy *h, int l, const cmgi_triple *t)
-{
-    h->level[l + 1].facts.known = false;
-    cmgi_csr *A = &h->level[l + 1].A;
-    CMGI_TRY(cmgi_galerkin_values_there(h->ctx, t, A));
-    cmgi_csr alone = {.rows = A->rows, .cols = A->cols, .there = A->there};
-    A->there = NULL;
-    cmgi_csr_free(h->ctx, A);
-    alone.there->staged = false;
-    *A = alone;
-    return CMG_OK;
-}
-
 /* On the device, of P and R without what Dirichlet rows forbid; the P^T kept is that of all P. */
 static cmg_status form_cleaned(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bool values,
                                const cmgi_triple *given)
@@ -62,6 +48,7 @@ static cmg_status form_cleaned(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bo
     cmgi_resident R = {0};
     cmgi_scoped_csr PT = {0};
     cmgi_scoped_csr made = {0};
+    cmgi_csr *A = &h->level[l + 1].A;
     CMGI_RELEASED(cmgi_resident_free, ctx, &P, &R);
     CMGI_RELEASED(cmgi_dirichlet_clear, ctx, &coarse);
     CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_DEVICE, fine, NULL));
@@ -73,26 +60,18 @@ static cmg_status form_cleaned(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bo
         CMGI_TRY(cmgi_dirichlet_clean_there(ctx, given->R, &coarse, fine, &R));
         t.R = &R;
     }
-    if (values) {
-        return form_values_there(h, l, &t);
+    if (values) { /* what the host had is old */
+        CMGI_TRY(cmgi_galerkin_values_there(ctx, &t, A));
+        cmgi_csr alone = {.rows = A->rows, .cols = A->cols, .there = A->there};
+        A->there = NULL;
+        cmgi_csr_free(ctx, A);
+        alone.there->staged = false;
+        *A = alone;
+        return CMG_OK;
     }
     cmgi_csr_free(ctx, t.AP);
     CMGI_TRY(cmgi_galerkin_there(ctx, &t, &made));
     return cmgi_hierarchy_take_formed(h, l + 1, &made);
-}
-
-/* New values on the host; what the device had is old. */
-static cmg_status form_values_here(cmg_hierarchy *h, int l, const source *s)
-{
-    h->level[l + 1].facts.known = false;
-    cmgi_csr *A = &h->level[l + 1].A;
-    cmgi_csr *AP = &h->level[l].AP;
-    CMGI_TRY(cmgi_resident_bring(h->ctx, A));
-    cmgi_resident_drop(h->ctx, A);
-    if (AP->there != NULL) {
-        cmgi_csr_free(h->ctx, AP);
-    }
-    return cmgi_galerkin_values(h->ctx, s->given ? &s->R.view : NULL, &s->A, &s->P.view, AP, A);
 }
 
 /* A_(l+1), new or with new values on its pattern. */
@@ -106,20 +85,27 @@ static cmg_status form(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bool value
                            .P = cmgi_hierarchy_there(h, l, CMG_ROLE_P),
                            .PT = &h->level[l].PT,
                            .AP = &h->level[l].AP};
+    cmgi_csr *A = &h->level[l + 1].A;
     cmgi_scoped_csr made = {0};
     CMGI_RELEASED(cmgi_csr_free, ctx, &s.P, &s.R);
     CMGI_RELEASED(cmgi_dirichlet_clear, ctx, &coarse);
+    h->level[l + 1].facts.known = h->level[l + 1].facts.known && !values;
     if (!h->level[l].ideal && t.A != NULL && t.P != NULL &&
         (t.R != NULL || !cmgi_hierarchy_has(h, l, CMG_ROLE_R)) &&
-        (!values || h->level[l + 1].A.there != NULL)) { /* all it is made of is there */
+        (!values || A->there != NULL)) { /* all it is made of is there */
         return form_cleaned(h, l, fine, values, &t);
     }
     CMGI_TRY(open_source(h, l, values, fine, &coarse, &s));
-    if (values) {
-        CMGI_TRY(form_values_here(h, l, &s));
+    const cmg_csr *R = s.given ? &s.R.view : NULL;
+    if (!values || t.AP->there != NULL) {
+        cmgi_csr_free(ctx, t.AP);
+    }
+    if (values) { /* what the device had is old */
+        CMGI_TRY(cmgi_resident_bring(ctx, A));
+        cmgi_resident_drop(ctx, A);
+        CMGI_TRY(cmgi_galerkin_values(ctx, R, &s.A, &s.P.view, t.AP, A));
     } else {
-        cmgi_csr_free(ctx, &h->level[l].AP);
-        CMGI_TRY(cmgi_galerkin(ctx, s.given ? &s.R.view : NULL, &s.A, &s.P.view, true, &made));
+        CMGI_TRY(cmgi_galerkin(ctx, R, &s.A, &s.P.view, true, &made));
         /* R that is not P^T may leave a row without a diagonal, which no smoother can use */
         const cmg_size i = s.given ? cmgi_csr_zero_diagonal(&made.view) : made.rows;
         CMGI_CHECK(ctx, i == made.rows, CMG_ERR_ARG,

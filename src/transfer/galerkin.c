@@ -24,21 +24,6 @@ static cmg_size filled_row(const void *user, cmg_size i, cmg_index *columns, dou
     return length > 0 ? length : 1;
 }
 
-static cmg_status fill_empty_rows(cmg_context *ctx, cmgi_csr *A)
-{
-    bool empty = false;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        empty = empty || A->indptr[i + 1] == A->indptr[i];
-    }
-    if (empty) {
-        cmgi_csr made = {0};
-        CMGI_TRY(cmgi_csr_by_rows(ctx, A->rows, A->cols, filled_row, A, &made));
-        cmgi_csr_free(ctx, A);
-        *A = made;
-    }
-    return CMG_OK;
-}
-
 /* Ac = R (A P), or its values on the pattern that is there; AP, rows in order, stays. */
 static cmg_status multiply(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, const cmg_csr *P,
                            bool values, cmgi_csr *AP, cmgi_csr *Ac)
@@ -61,7 +46,16 @@ cmg_status cmgi_galerkin(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, c
     cmgi_scoped_csr made = {0};
     CMGI_TRY(multiply(ctx, R, A, P, false, &AP, &made));
     if (unit_diagonal) {
-        CMGI_TRY(fill_empty_rows(ctx, &made));
+        cmg_size full = 0;
+        while (full < made.rows && made.indptr[full + 1] > made.indptr[full]) {
+            ++full;
+        }
+        if (full < made.rows) {
+            cmgi_csr filled = {0};
+            CMGI_TRY(cmgi_csr_by_rows(ctx, made.rows, made.cols, filled_row, &made, &filled));
+            cmgi_csr_free(ctx, &made);
+            made = filled;
+        }
         /* nothing of the level above reaches a row of zeros */
         CMGI_TRY(cmgi_csr_unit_rows_at(ctx, CMGI_HOST, &made.view));
     }

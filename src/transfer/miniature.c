@@ -35,18 +35,6 @@ static copying on_points(const cmgi_points *large, const cmgi_points *small, cmg
     return a;
 }
 
-/* Rows of P^T A P: at half the distance, and all inner ones alike. */
-static copying on_coarse(const cmgi_points *large, const cmgi_halving *small, cmg_index margin)
-{
-    copying a = {.large = *large, .small = small->coarse};
-    for (int d = 0; d < 3; ++d) {
-        a.same[d] = large->n[d] == a.small.n[d];
-        a.rim[d] = small->halved[d] ? margin / 2 : margin;
-        a.middle[d] = a.rim[d];
-    }
-    return a;
-}
-
 /* ------------------------------------------------------------------ to the large lattice */
 
 CMGI_CSR_BY_BODY(copy_all, copy_row, copying)
@@ -72,33 +60,6 @@ static cmg_status copy_rows(cmg_context *ctx, cmgi_place at, const cmg_csr *rows
 
 /* ------------------------------------------------------------------ a miniature */
 
-/* Takes rows that are in the order of its points, with columns that another lattice numbers. */
-static void renumber(const cmgi_points *from, const cmg_index *row, cmgi_miniature *mini)
-{
-    cmgi_csr *A = &mini->A;
-    A->cols = A->rows;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            int e[3];
-            (void)cmgi_points_steps(from, A->indices[k] - row[i], e);
-            A->indices[k] = (cmg_index)i + cmgi_points_offset(&mini->points, e);
-        }
-    }
-}
-
-/* The large lattice's point that a point of the miniature is. */
-static cmg_index large_row(const cmgi_points *large, const cmgi_points *small, cmg_size i,
-                           cmg_index at[3])
-{
-    cmg_index row = 0;
-    cmgi_points_place(small, i, at);
-    for (int d = 0; d < 3; ++d) {
-        at[d] += 2 * at[d] >= small->n[d] ? large->n[d] - small->n[d] : 0;
-        row += at[d] * large->step[d];
-    }
-    return row;
-}
-
 /*
  * The miniature on the points `small` of a lattice whose rows are those of `A`: NULL = by their
  * numbers, else like those of a smaller one, as `like` says.
@@ -112,11 +73,24 @@ static cmg_status gather(cmg_context *ctx, const cmg_csr *A, const cmgi_resident
     CMGI_SCOPED(ctx, rows, cmg_index, row);
     for (cmg_size i = 0; i < rows; ++i) {
         cmg_index at[3];
-        row[i] = large_row(large, &small, i, at);
+        cmgi_points_place(&small, i, at);
+        row[i] = 0;
+        for (int d = 0; d < 3; ++d) { /* the point of the large lattice that it is */
+            at[d] += 2 * at[d] >= small.n[d] ? large->n[d] - small.n[d] : 0;
+            row[i] += at[d] * large->step[d];
+        }
         row[i] = like != NULL ? (cmg_index)small_row(like, at) : row[i];
     }
     CMGI_TRY(cmgi_rows_on_host(ctx, A, there, row, rows, &made.A));
-    renumber(like != NULL ? &like->small : large, row, &made);
+    made.A.cols = rows;
+    for (cmg_size i = 0; i < rows; ++i) { /* columns in its own numbers */
+        for (cmg_size k = made.A.indptr[i]; k < made.A.indptr[i + 1]; ++k) {
+            int e[3];
+            (void)cmgi_points_steps(like != NULL ? &like->small : large, made.A.indices[k] - row[i],
+                                    e);
+            made.A.indices[k] = (cmg_index)i + cmgi_points_offset(&small, e);
+        }
+    }
     *mini = made;
     return CMG_OK;
 }
@@ -210,7 +184,12 @@ cmg_status cmgi_miniature_level(cmg_context *ctx, cmgi_place at, const cmgi_poin
     a.corners = true;
     a.by = by;
     CMGI_TRY(copy_rows(ctx, at, &small_P.view, &a, &large_P));
-    a = on_coarse(&by.coarse, &small, margin);
+    /* rows of P^T A P: at half the distance, and all inner ones alike */
+    a = (copying){.large = by.coarse, .small = small.coarse};
+    for (int d = 0; d < 3; ++d) {
+        a.same[d] = a.large.n[d] == a.small.n[d];
+        a.middle[d] = a.rim[d] = small.halved[d] ? margin / 2 : margin;
+    }
     CMGI_TRY(copy_rows(ctx, at, &small_A.view, &a, &large_A));
     if (is_large(&by.coarse)) {
         CMGI_TRY(gather(ctx, &small_A.view, NULL, &by.coarse, small_points(&by.coarse, MARGIN), &a,

@@ -74,22 +74,14 @@ static cmg_status is_left(cmg_context *ctx, const cmg_csr *A, const double *v, l
 
 cmg_status cmgi_null_space_take(cmg_context *ctx, cmg_size n, double *v, cmgi_null_space *space)
 {
-    double norms[2] = {0, 0}; /* squared: before and after */
-    for (cmg_size i = 0; i < n; ++i) {
-        norms[0] += v[i] * v[i];
-    }
+    double norms[2] = {cmgi_dot(n, v, v), 0}; /* squared: before and after */
     for (int pass = 0; pass < 2 * space->count; ++pass) {
         const double *q = space->q + (pass % space->count) * n;
-        double s = 0;
-        for (cmg_size i = 0; i < n; ++i) {
-            s += q[i] * v[i];
-        }
+        double s = cmgi_dot(n, q, v);
         CMGI_TRY(cmgi_all_sum(ctx, &s, 1));
         cmgi_subtract(n, s, q, v);
     }
-    for (cmg_size i = 0; i < n; ++i) {
-        norms[1] += v[i] * v[i];
-    }
+    norms[1] = cmgi_dot(n, v, v);
     CMGI_TRY(cmgi_all_sum(ctx, norms, 2));
     if (norms[1] > DEPENDENT * DEPENDENT * norms[0]) {
         double *q = space->q + space->count * n;

@@ -134,13 +134,6 @@ static void parse_attribute(search *s, const unsigned char *p, size_t size)
     s->found = true;
 }
 
-/* An attribute info message: with a heap's address, attributes lie there. */
-static bool is_dense(const unsigned char *p, size_t size)
-{
-    const size_t at = size >= 2 && (p[1] & 1) != 0 ? 4 : 2;
-    return at + 8 <= size && cmgi_little(p + at, 8) != UINT64_MAX;
-}
-
 /* One part of a header; false when the visitor has seen enough or the part is broken. */
 static bool scan_messages(header *o, const unsigned char *p, size_t size)
 {
@@ -235,8 +228,9 @@ static bool visit_attribute(void *user, const cmgi_h5_message *m)
     search *s = user;
     if (m->type == MESSAGE_ATTRIBUTE) {
         parse_attribute(s, m->data, m->size);
-    } else if (m->type == MESSAGE_ATTRIBUTE_INFO) {
-        s->dense = s->dense || is_dense(m->data, m->size);
+    } else if (m->type == MESSAGE_ATTRIBUTE_INFO) { /* with a heap's address, they lie there */
+        const size_t at = m->size >= 2 && (m->data[1] & 1) != 0 ? 4 : 2;
+        s->dense = s->dense || (at + 8 <= m->size && cmgi_little(m->data + at, 8) != UINT64_MAX);
     }
     return !s->found;
 }
