@@ -54,7 +54,7 @@ static cmg_size room_for(cmg_size n)
 cmg_status cmgi_columns_reserve(const cmg_matrix *A, int columns)
 {
     CMGI_CUDA_ONLY(restore, cmgi_mirror_restore);
-    if (columns > 1 && restore != NULL && A->format->id == CMG_FORMAT_COMPRESSED) {
+    if (columns > 1 && restore != NULL && cmgi_has_mirror(A)) {
         return restore((cmg_matrix *)(uintptr_t)A);
     }
     const cmg_size values = room_for(A->cols) + (APART_ARRAYS - 1) * room_for(A->rows);
@@ -66,7 +66,7 @@ cmg_status cmgi_columns_reserve(const cmg_matrix *A, int columns)
 void cmgi_columns_release(cmg_matrix *A)
 {
     CMGI_CUDA_ONLY(trim, cmgi_mirror_trim);
-    if (trim != NULL && A != NULL && A->format->id == CMG_FORMAT_COMPRESSED) {
+    if (trim != NULL && A != NULL && cmgi_has_mirror(A)) {
         trim(A);
     }
 }

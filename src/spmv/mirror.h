@@ -30,6 +30,12 @@ typedef struct cmgi_mirror {
     bool other;      /* an entry is none of a neighbour, or not that of its mirror image */
 } cmgi_mirror;
 
+CMGI_INLINE bool cmgi_has_mirror(const cmg_matrix *A)
+{
+    return A->format->id == CMG_FORMAT_COMPRESSED &&
+           ((const cmgi_compressed *)A->data)->mirror != NULL;
+}
+
 /*
  * Makes the mirror of A if it has one, else C->p.mirror stays NULL.
  *
@@ -46,6 +52,6 @@ cmg_status cmgi_mirror_residual_cuda(const cmg_matrix *A, const double *b, const
 /* Frees the values of the packed slices, which products of one column do not read, unless another
  * matrix shares them. */
 void cmgi_mirror_trim(cmg_matrix *A);
-/* Makes them again from the mirror, for products of several columns. */
+/* Makes them again from the mirror, for products of several columns. Both of a matrix with one. */
 cmg_status cmgi_mirror_restore(cmg_matrix *A);
 void cmgi_mirror_free(cmg_context *ctx, cmgi_mirror *mirror);

@@ -399,7 +399,7 @@ extern "C" void cmgi_mirror_trim(cmg_matrix *A)
     cmgi_compressed *C = (cmgi_compressed *)A->data;
     const bool own = C->p.rest == NULL && !C->p.borrowed &&
                      (A->options.precision == CMG_FP64 || C->p.kind != CMG_VALUES_FULL);
-    if (own && C->mirror != NULL && A->values != NULL) {
+    if (own && A->values != NULL) {
         cmgi_free_device(A->ctx, A->values);
         cmgi_free_device(A->ctx, C->diagonal);
         A->values = NULL;
@@ -427,9 +427,8 @@ static cmg_status restore(cmg_matrix *A)
 
 extern "C" cmg_status cmgi_mirror_restore(cmg_matrix *A)
 {
-    const cmgi_compressed *C = (const cmgi_compressed *)A->data;
     CMGI_ON_DEVICE(A->ctx);
-    if (C->mirror == NULL || A->values != NULL) {
+    if (A->values != NULL) {
         return CMG_OK;
     }
     return A->options.precision == CMG_FP64 ? restore<double, CMG_VALUES_FULL>(A)
