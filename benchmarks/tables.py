@@ -190,7 +190,8 @@ def solves():
 @table
 def chosen():
     """Solves with everything chosen by the library on one H200."""
-    found = latest(read("chosen"), lambda line: (line["problem"], line["distort"], line["from"], line["krylov"], line["right_hand_side"],
+    solves = (line for line in read("chosen") if line["benchmark"] == "solve")
+    found = latest(solves, lambda line: (line["problem"], line["distort"], line["from"], line["krylov"], line["right_hand_side"],
                                                  line["format"]))
     return markdown(["problem", "unknowns", "given as", "right-hand side", "Krylov method", "it", "relative residual", "solve ms", "floor ms",
                      "floor / solve", "device GB"],
@@ -289,7 +290,7 @@ def others():
 @table
 def loops():
     """Small grids, and how the iteration is repeated on a GPU: ms (graph launches / synchronisations)."""
-    found = [line for line in read("loops") if line.get("benchmark") == "solve"]
+    found = [line for line in read("loops") if line.get("benchmark") == "solve" and line["krylov"] == "auto"]
     rows = []
     for problem in dict.fromkeys(line["problem"] for line in found):
         picked = (pick(found, problem=problem, loop=loop, right_hand_side=b)

@@ -245,11 +245,12 @@ def alone():
     sum of five settings of BoomerAMG in the same run."""
     lines = read("alone")
     rows = []
-    for line in latest((line for line in lines if line["benchmark"] == "first" and line["matrix_alone"]), lambda line: (line["problem"], line["distort"])):
+    for line in latest((line for line in lines if line["benchmark"] == "first" and line["matrix_alone"]), lambda line: (line["problem"], line["distort"], line["options"])):
         peers = [peer for peer in lines if peer.get("solver", "").startswith("hypre-boomeramg") and peer["converged"]
                  and (peer["problem"], peer["distort"]) == (line["problem"], line["distort"])]
         best = min(peers, key=lambda peer: peer["setup_seconds"] + peer["solve_seconds"], default=None)
-        rows.append([line["problem"] + (", distorted" if line["distort"] > 0 else ""), f"{line['unknowns'] / 1e6:.3g} M", ms(line, "setup_seconds"),
+        name = line["problem"] + (", distorted" if line["distort"] > 0 else "") + (", plain default" if line["options"] == "precision=auto" else "")
+        rows.append([name, f"{line['unknowns'] / 1e6:.3g} M", ms(line, "setup_seconds"),
                      number(1e3 * line["setup"]["complete"]), ms(line), line["iterations"], ms(line, "refresh_seconds"),
                      ms(line, "host_setup_seconds"), number(line["setup_device_bytes"] / line["input_bytes"], 2),
                      f"{ms(best, 'setup_seconds')} + {ms(best)} ({best['iterations']})" if best else ""])
