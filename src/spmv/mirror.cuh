@@ -53,7 +53,7 @@ struct upper_half<float, CMG_VALUES_FP16> {
     typedef __half2 word;
     enum { INSIDE = 2, LINK = 5, APART = INSIDE };
     static constexpr double unit = FLT_EPSILON;
-    static constexpr double own_unit = 0x1p-10;
+    static constexpr double own_unit = 0x1p-12; /* four are one in the last place */
     static __host__ __device__ __forceinline__ cmg_size place(cmg_size i, int k)
     {
         const int pair = (k - 1) / 2;

@@ -391,7 +391,7 @@ extern "C" cmg_status cmgi_mirror_find(cmg_matrix *A)
     if (C->mirror == NULL) {
         cmgi_mirror_free(ctx, mirror);
     }
-    return status;
+    return status == CMG_ERR_MEMORY ? CMG_OK : status; /* products do without */
 }
 
 extern "C" void cmgi_mirror_trim(cmg_matrix *A)
