@@ -415,14 +415,22 @@ static cmg_status restore(cmg_matrix *A)
     cmg_context *ctx = A->ctx;
     cmgi_compressed *C = (cmgi_compressed *)A->data;
     const size_t bytes = (size_t)C->rows * sizeof *C->diagonal;
-    CMGI_TRY(cmgi_alloc_device(ctx, A->stored, sizeof(number), &A->values));
-    if (C->mirror->diagonal != NULL) {
+    number *values = NULL;
+    if (C->mirror->diagonal != NULL && C->diagonal == NULL) {
         CMGI_TRY(cmgi_alloc_device(ctx, C->rows, sizeof *C->diagonal, &C->diagonal));
         CMGI_TRY(cmgi_copy_at(ctx, CMGI_DEVICE, C->diagonal, C->mirror->diagonal, bytes));
     }
+    CMGI_TRY(cmgi_alloc_device(ctx, A->stored, sizeof *values, &values));
+    const cmg_status status =
+        CMGI_RUN(ctx, cmgi_grid(C->rows, THREADS), THREADS, 0, restore_kernel<T, VALUES>,
+                 (describe<T, VALUES>)(A, C->mirror), values);
+    if (status != CMG_OK) {
+        cmgi_free_device(ctx, values);
+        return status;
+    }
+    A->values = values; /* last: where it is, all is there */
     A->bytes = C->mirror->bytes + cmgi_compressed_storage(C, A->options.precision);
-    return CMGI_RUN(ctx, cmgi_grid(C->rows, THREADS), THREADS, 0, restore_kernel<T, VALUES>,
-                    (describe<T, VALUES>)(A, C->mirror), (number *)A->values);
+    return CMG_OK;
 }
 
 extern "C" cmg_status cmgi_mirror_restore(cmg_matrix *A)
