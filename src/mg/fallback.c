@@ -451,7 +451,7 @@ cmg_status cmgi_columns_solve(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns
         ((method == CMG_KRYLOV_CG && !s->mg.options.fmg) || method == CMG_KRYLOV_SEMI) &&
         s->mg.levels.nullspace.count == 0 && s->mg.columns > mg->ctx->backend->few_columns;
     bool solved[CMG_COLUMNS] = {false};
-    int told = 0; /* the column that failed, that has no solution, or took the most iterations */
+    int chosen = 0; /* the column that failed, that has no solution, or took the most iterations */
     cmg_report sum = {0};
     CMGI_TRY(mg->ctx->backend->convert(mg->ctx, values, CMG_FP64, x, CMG_FP64, s->guess));
     if (together) {
@@ -468,12 +468,12 @@ cmg_status cmgi_columns_solve(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns
             sum.bytes += s->report[c].bytes;
             sum.fallbacks += s->report[c].fallbacks;
         }
-        const int worse = gravity(&s->report[c]) - gravity(&s->report[told]);
-        const int longer = s->report[c].iterations - s->report[told].iterations;
-        told = worse > 0 || (worse == 0 && longer > 0) ? c : told;
+        const int worse = gravity(&s->report[c]) - gravity(&s->report[chosen]);
+        const int longer = s->report[c].iterations - s->report[chosen].iterations;
+        chosen = worse > 0 || (worse == 0 && longer > 0) ? c : chosen;
     }
     const double setup = all->setup_seconds;
-    *all = s->report[told];
+    *all = s->report[chosen];
     all->setup_seconds = setup;
     all->bytes = sum.bytes;
     all->iteration_bytes = sum.iteration_bytes > 0 ? sum.iteration_bytes : all->iteration_bytes;
