@@ -43,24 +43,12 @@ static bool join_templates(const cmgi_compressed *C, cmg_precision precision, st
     return true;
 }
 
-/* The neighbour at an offset, -1 = it is none of the 27. */
-static int neighbour(const cmgi_box *box, cmg_index offset)
-{
-    const int64_t L = box->size[0];
-    const int64_t P = L * box->size[1];
-    const int64_t a = box->dims < 3 || llabs(offset) <= L + 1 ? 0 : offset > 0 ? 1 : -1;
-    const int64_t in_plane = offset - a * P;
-    const int64_t b = llabs(in_plane) <= 1 ? 0 : in_plane > 0 ? 1 : -1;
-    const int64_t c = in_plane - b * L;
-    return llabs(c) <= 1 ? (int)(9 * (a + 1) + 3 * (b + 1) + c + 1) : -1;
-}
-
 /* Fills in the values; false where an offset is no neighbour. */
 static bool place_values(const stencil *S, cmgi_box *box)
 {
     memset(box->value, 0, sizeof box->value);
     for (int k = 0; k < S->count; ++k) {
-        const int at = neighbour(box, S->offset[k]);
+        const int at = cmgi_box_neighbour(box->size, box->dims, S->offset[k]);
         if (at < 0) {
             return false;
         }
@@ -103,7 +91,8 @@ static void describe_rows(const cmgi_compressed *C, cmg_precision precision, con
     for (int t = 0; t < C->t.kinds; ++t) {
         for (cmg_index e = C->t.begin[t]; e < C->t.begin[t + 1]; ++e) {
             rows->has[t] |= cmgi_number_at(precision, C->t.value, e) != 0
-                                ? UINT32_C(1) << neighbour(box, C->t.offset[e])
+                                ? UINT32_C(1)
+                                      << cmgi_box_neighbour(box->size, box->dims, C->t.offset[e])
                                 : 0;
         }
     }

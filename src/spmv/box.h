@@ -27,6 +27,18 @@ typedef struct cmgi_box {
     cmg_size others; /* rows that are not this stencil cut at the rim: 0 */
 } cmgi_box;
 
+/* The neighbour at an offset, as value has them, -1 = it is none of the 27. */
+CMGI_INLINE int cmgi_box_neighbour(const cmg_index *size, int dims, cmg_index offset)
+{
+    const int64_t L = size[0];
+    const int64_t P = L * size[1];
+    const int64_t a = dims < 3 ? 0 : (offset > L + 1) - (offset < -L - 1);
+    const int64_t in_plane = offset - a * P;
+    const int64_t b = (in_plane > 1) - (in_plane < -1);
+    const int64_t c = in_plane - b * L;
+    return c >= -1 && c <= 1 ? (int)(9 * (a + 1) + 3 * (b + 1) + c + 1) : -1;
+}
+
 /* Finds the box of a matrix all of whose slices are templates; leaves C->t.box NULL where it is
  * none. The host waits for one number if the matrix is on the device and looks like a box. */
 cmg_status cmgi_box_find(const cmgi_compressor *B, const cmgi_templates *t);

@@ -313,13 +313,22 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     return C->block > 1 ? build_blocks(A, from->csr) : build_from(A, from, NULL);
 }
 
+void cmgi_mirror_free(cmg_context *ctx, cmgi_mirror *mirror)
+{
+    if (mirror != NULL) {
+        CMGI_FREE_DEVICE(ctx, mirror->values, mirror->diagonal);
+        cmgi_free(ctx, mirror);
+    }
+}
+
 static cmg_status finish(cmg_matrix *A)
 {
     CMGI_CUDA_ONLY(find, cmgi_mirror_find);
+    CMGI_CUDA_ONLY(blocks, cmgi_mirror_blocks);
     const cmgi_compressed *C = A->data;
     CMGI_TRY(find != NULL && cmgi_on_cuda(A->ctx) ? find(A) : CMG_OK);
     if (C->mirror != NULL) {
-        A->sums = A->squares = C->mirror->blocks;
+        A->sums = A->squares = blocks(A->ctx, C->mirror);
         A->reads = C->mirror->bytes;
         A->bytes += C->mirror->bytes;
     }
@@ -341,10 +350,7 @@ static void destroy(cmg_matrix *A)
         return;
     }
     A->values = C->p.borrowed ? NULL : A->values;
-    CMGI_CUDA_ONLY(free_mirror, cmgi_mirror_free);
-    if (free_mirror != NULL) {
-        free_mirror(ctx, C->mirror);
-    }
+    cmgi_mirror_free(ctx, C->mirror);
     cmgi_template_slices_free(ctx, C);
     cmgi_packed_slices_free(ctx, &C->p);
     CMGI_FREE_DEVICE(ctx, C->ref, C->diagonal);

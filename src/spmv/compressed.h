@@ -106,6 +106,16 @@ typedef struct cmgi_compressed {
                                    NULL = it has none */
 } cmgi_compressed;
 
+/* On a GPU, the place in its slice of the entry in slice column e of row r, of values in pairs of
+ * slice columns or not. */
+CMGI_INLINE int cmgi_packed_place(bool pairs, int e, int r)
+{
+    const int first = r % (CMGI_SLICE / 2);
+    const int second = r / (CMGI_SLICE / 2);
+    return pairs ? (e - e % 2) * CMGI_SLICE + 4 * first + 2 * (e % 2) + second
+                 : e * CMGI_SLICE + 2 * first + second;
+}
+
 /* Values of an entry. */
 CMGI_INLINE cmg_size cmgi_compressed_each(const cmgi_compressed *C)
 {

@@ -127,14 +127,9 @@ extern "C" cmg_status cmgi_march_direction_cuda(const cmg_matrix *A, const cmgi_
 extern "C" cmg_status cmgi_march_residual_cuda(const cmg_matrix *A, const double *b,
                                                const double *x, float *r, double *dots)
 {
-    cmgi_writeback w = {};
-    w.kind = CMGI_WB_RESIDUAL;
-    w.b = b;
-    w = cmgi_wb_reduce(&w);
     const cmgi_box *box = ((const cmgi_compressed *)A->data)->t.box;
-    march_args<double> a = arguments_of<double>(box, cmgi_wb_cast_f64(&w), x);
+    march_args<double> a = arguments_of<double>(box, march_residual(b, dots), x);
     CMGI_ON_DEVICE(A->ctx);
-    a.f.dots = dots;
     a.rounded = r;
     return run_reads<double, CMGI_WB_SUM, MARCH_C | MARCH_ROUNDED>(A->ctx, box, a);
 }

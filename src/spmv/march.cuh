@@ -359,6 +359,17 @@ static inline march_cut march_cut_of(const cmg_context *ctx, const int (&size)[3
     return march_cut{dim3(across.x, across.y, (unsigned)march_parts(planes, best)), best};
 }
 
+/* y = b - A x with parts of (y, y). */
+static inline cmgi_wb_f64 march_residual(const double *b, double *dots)
+{
+    cmgi_writeback w = {};
+    w.kind = CMGI_WB_RESIDUAL;
+    w.b = b;
+    w.dots = dots;
+    w = cmgi_wb_reduce(&w);
+    return cmgi_wb_cast_f64(&w);
+}
+
 /* run(reads) with what the write-back f reads, a constant. */
 template <typename T, cmgi_wb_kind KIND, typename F>
 static cmg_status march_reads(const typename cmgi_wb_of<T>::type &f, const T *x, const F &run)

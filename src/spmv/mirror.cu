@@ -60,7 +60,7 @@ struct mirror_march {
             const bool there = (t.reads >> j & 1) != 0;
             const typename half::word *row = half::row(a.values, i);
             const typename half::word *low =
-                half::row(a.values, i - a.m.apart) + half::APART * CMGI_SLICE;
+                half::row(a.values, i - a.m.apart) + half::INSIDE * CMGI_SLICE;
             line.x = there && is ? __ldg(a.m.x + i) : T(0);
             line.unit = !SCALED                    ? T(1)
                         : there && is && z < t.end ? (T)__ldg(a.scale + i / CMGI_SLICE)
@@ -228,14 +228,9 @@ extern "C" cmg_status cmgi_mirror_spmv_cuda(const cmg_matrix *A, const cmgi_writ
 extern "C" cmg_status cmgi_mirror_residual_cuda(const cmg_matrix *A, const double *b,
                                                 const double *x, float *r, double *dots)
 {
-    cmgi_writeback w = {};
-    w.kind = CMGI_WB_RESIDUAL;
-    w.b = b;
-    w = cmgi_wb_reduce(&w);
     CMGI_ON_DEVICE(A->ctx);
-    cmgi_wb_f64 f = cmgi_wb_cast_f64(&w);
-    f.dots = dots;
-    return run<double, CMGI_WB_SUM, MARCH_C | MARCH_ROUNDED, CMG_VALUES_FULL>(A, f, x, r);
+    return run<double, CMGI_WB_SUM, MARCH_C | MARCH_ROUNDED, CMG_VALUES_FULL>(
+        A, march_residual(b, dots), x, r);
 }
 
 extern "C" cmg_size cmgi_mirror_blocks(const cmg_context *ctx, const cmgi_mirror *mirror)

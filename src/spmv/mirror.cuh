@@ -19,7 +19,7 @@ template <typename T, cmg_values VALUES>
 struct upper_half {
     typedef T number;
     typedef T word;
-    enum { INSIDE = 5, LINK = 9, APART = INSIDE };
+    enum { INSIDE = 5, LINK = 9 };
     static constexpr double unit = sizeof(T) == sizeof(double) ? DBL_EPSILON : FLT_EPSILON;
     static constexpr double own_unit = unit;
     static __host__ __device__ __forceinline__ cmg_size place(cmg_size i, int k)
@@ -51,7 +51,7 @@ template <>
 struct upper_half<float, CMG_VALUES_FP16> {
     typedef unsigned short number;
     typedef __half2 word;
-    enum { INSIDE = 2, LINK = 5, APART = INSIDE };
+    enum { INSIDE = 2, LINK = 5 };
     static constexpr double unit = FLT_EPSILON;
     static constexpr double own_unit = 0x1p-12; /* four are one in the last place */
     static __host__ __device__ __forceinline__ cmg_size place(cmg_size i, int k)

@@ -26,8 +26,6 @@ typedef struct cmgi_mirror {
     void *values;
     float *diagonal; /* of values in fp16, else NULL: it is entry 0 */
     size_t bytes;
-    cmg_size blocks; /* parts of x . A x, or of (r, r), that a product leaves */
-    bool other;      /* an entry is none of a neighbour, or not that of its mirror image */
 } cmgi_mirror;
 
 CMGI_INLINE bool cmgi_has_mirror(const cmg_matrix *A)

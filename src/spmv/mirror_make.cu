@@ -4,7 +4,7 @@
 #include "spmv/stored.cuh"
 
 extern "C" {
-#include "spmv/packed_plan.h"
+#include "spmv/box.h"
 }
 
 enum { CENTRE = 13 /* of 27 neighbours, 9 (a + 1) + 3 (b + 1) + (c + 1) */ };
@@ -42,18 +42,6 @@ struct making {
 };
 
 enum { SLICES = 2, THREADS = SLICES * CMGI_SLICE, NEIGHBOURS = 27 };
-
-/* The neighbour at an offset, -1 = it is none. */
-static __device__ __forceinline__ int neighbour_at(const int (&size)[3], int offset)
-{
-    const int line = size[0];
-    const int plane = size[0] * size[1];
-    const int a = offset > line + 1 ? 1 : offset < -line - 1 ? -1 : 0;
-    const int beside = offset - a * plane;
-    const int b = beside > 1 ? 1 : beside < -1 ? -1 : 0;
-    const int c = beside - b * line;
-    return c >= -1 && c <= 1 ? 9 * (a + 1) + 3 * (b + 1) + c + 1 : -1;
-}
 
 /* The neighbours that row i has, as bits. */
 static __device__ __forceinline__ unsigned neighbours_of(const int (&size)[3], cmg_size i)
@@ -103,11 +91,7 @@ struct given_row {
     /* Where its entry in column e is in the slice (compressed.h). */
     __device__ __forceinline__ cmg_size place(int e) const
     {
-        const bool pairs = VALUES != CMG_VALUES_FULL;
-        const int low = lane % CMGI_WARP;
-        const int high = lane / CMGI_WARP;
-        return pairs ? (e - e % 2) * CMGI_SLICE + 4 * low + 2 * (e % 2) + high
-                     : e * CMGI_SLICE + 2 * low + high;
+        return cmgi_packed_place(VALUES != CMG_VALUES_FULL, e, lane);
     }
     __device__ __forceinline__ number at(int e) const
     {
@@ -124,7 +108,7 @@ struct given_row {
     }
     __device__ __forceinline__ int neighbour(int e) const
     {
-        return neighbour_at(m.size, offset(e));
+        return cmgi_box_neighbour(m.size, 3, offset(e));
     }
     __device__ __forceinline__ int column(const row_columns &columns, int k) const
     {
@@ -152,7 +136,7 @@ struct given_row {
         }
         const cmg_index *base = m.C.p.base + step;
         for (int e = lane; bytes == 0 && e < columns_of_slice; e += CMGI_SLICE) {
-            const int k = neighbour_at(m.size, base[e]);
+            const int k = cmgi_box_neighbour(m.size, 3, base[e]);
             if (k < 0) {
                 columns.others = true;
             } else if (e == 0 || base[e - 1] != base[e]) { /* not one that fills a pair up */
@@ -309,7 +293,7 @@ static making<T, VALUES> describe(const cmg_matrix *A, const cmgi_mirror *mirror
 }
 
 template <typename T, cmg_values VALUES>
-static cmg_status fill(const cmg_matrix *A, cmgi_mirror *mirror)
+static cmg_status fill(const cmg_matrix *A, cmgi_mirror *mirror, bool *good)
 {
     typedef typename upper_half<T, VALUES>::number number;
     cmg_context *ctx = A->ctx;
@@ -329,8 +313,11 @@ static cmg_status fill(const cmg_matrix *A, cmgi_mirror *mirror)
     const dim3 grid = cmgi_grid(C->rows, THREADS);
     CMGI_TRY(CMGI_RUN(ctx, grid, THREADS, 0, upper_kernel<T, VALUES>, m));
     CMGI_TRY(CMGI_RUN(ctx, grid, THREADS, 0, lower_kernel<T, VALUES>, m));
-    const cmgi_read flag = {&mirror->other, other, sizeof *other};
-    return cmgi_read_each(ctx, &flag, 1);
+    bool refused = false;
+    const cmgi_read flag = {&refused, other, sizeof *other};
+    CMGI_TRY(cmgi_read_each(ctx, &flag, 1));
+    *good = !refused;
+    return CMG_OK;
 }
 
 /* Whether its slices have about as many columns as a row of a grid has entries. */
@@ -345,15 +332,6 @@ static bool looks_like_one(const cmg_matrix *A)
            P->steps <= MANY * P->count;
 }
 
-extern "C" void cmgi_mirror_free(cmg_context *ctx, cmgi_mirror *mirror)
-{
-    if (mirror != NULL) {
-        cmgi_free_device(ctx, mirror->values);
-        cmgi_free_device(ctx, mirror->diagonal);
-        cmgi_free(ctx, mirror);
-    }
-}
-
 template <typename T, cmg_values VALUES>
 static cmg_status make(cmg_matrix *A, cmgi_mirror *mirror, bool *good)
 {
@@ -364,12 +342,7 @@ static cmg_status make(cmg_matrix *A, cmgi_mirror *mirror, bool *good)
     CMGI_TRY(CMGI_RUN(A->ctx, 1, THREADS, 0, sides_kernel, *C, size));
     const cmgi_read sides = {mirror->size, size, sizeof mirror->size};
     CMGI_TRY(cmgi_read_each(A->ctx, &sides, 1));
-    *good = mirror->size[2] > 0;
-    const auto fills = fill<T, VALUES>;
-    CMGI_TRY(*good ? fills(A, mirror) : CMG_OK);
-    *good = *good && !mirror->other;
-    mirror->blocks = *good ? cmgi_mirror_blocks(A->ctx, mirror) : 0;
-    return CMG_OK;
+    return mirror->size[2] > 0 ? (fill<T, VALUES>(A, mirror, good)) : CMG_OK;
 }
 
 extern "C" cmg_status cmgi_mirror_find(cmg_matrix *A)

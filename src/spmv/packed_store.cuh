@@ -81,15 +81,10 @@ template <>
 struct storage<uint8_t> : reduced_storage<uint8_t, CMG_VALUES_FP8> {
 };
 
-/* Place of an entry in its slice: rows r and r + 32 are neighbours, values in 16 and 8 bits of two
- * slice columns, too. */
 template <typename T>
 static __device__ __forceinline__ int place_of(int e, int r)
 {
-    const int first = r % CMGI_WARP;
-    const int second = r / CMGI_WARP;
-    return storage<T>::reduced ? (e - e % 2) * SLICE + 4 * first + 2 * (e % 2) + second
-                               : e * SLICE + 2 * first + second;
+    return cmgi_packed_place(storage<T>::reduced, e, r);
 }
 
 /* Entries a lane, and rows at once; the widest pattern: a grid has 27 offsets, and 34 at its sides.
